@@ -1,0 +1,316 @@
+package account
+
+import (
+	"time"
+)
+
+// Observe folds a reading in. Per window the newer reading wins; a value the reading
+// lacks keeps the old one. A reading newer than a block's evidence that shows the
+// block's window open ends the block. placed is the number of placements known when
+// the request that brought the reading was sent.
+func (s State) Observe(r Reading, placed int64, rules Rules) State {
+	if r.At.Before(s.ClearedAt) {
+		return s
+	}
+	s = s.clone()
+	if r.Organization != "" {
+		s.Organization = r.Organization
+	}
+	for _, w := range r.Windows {
+		s.observeWindow(w, r)
+	}
+	if !r.Empty() && r.At.After(s.ReadAt) {
+		s.ReadAt = r.At
+		s.LoadSeen = max(s.LoadSeen, placed)
+	}
+	s.guardOverage(r, rules)
+	return s
+}
+
+func (s State) observeWindow(w WindowReading, r Reading) {
+	old, known := s.Windows[w.Name]
+	if known && !r.At.After(old.ObservedAt) {
+		return
+	}
+	next := Window{ObservedAt: r.At, Source: r.Source, Status: w.Status}
+	if known {
+		next.Utilization, next.HasUtilization, next.ResetAt = old.Utilization, old.HasUtilization, old.ResetAt
+		if old.reset(r.At) {
+			next.Utilization, next.ResetAt = 0, time.Time{}
+		}
+	}
+	if w.HasUtilization {
+		next.Utilization, next.HasUtilization = w.Utilization, true
+	}
+	if !w.ResetAt.IsZero() {
+		next.ResetAt = w.ResetAt
+	}
+	s.Windows[w.Name] = next
+	if !w.open() {
+		return
+	}
+	for k, b := range s.Blocks {
+		if b.endedBy(w.Name, r.Source) && r.At.After(b.EndedAt) {
+			b.EndedAt = r.At
+			s.Blocks[k] = b
+		}
+	}
+}
+
+// open reports whether a reading of a window shows that it has room. Without a word of
+// the provider and without a figure it shows nothing.
+func (w WindowReading) open() bool {
+	if w.Status == Rejected {
+		return false
+	}
+	if w.HasUtilization {
+		return w.Utilization < 1
+	}
+	return w.Status != ""
+}
+
+// endedBy reports whether an open reading of a window from a source is evidence
+// against the block. A family's block that a whole-account window caused is ended only
+// by the usage endpoint's word on that window, or by the family's own window: an answer
+// to another family says nothing about it.
+func (b Block) endedBy(window string, source Source) bool {
+	if b.Family == "" {
+		return window == b.Window
+	}
+	if window == WeeklyOf(b.Family) {
+		return !b.Pause()
+	}
+	return window == b.Window && source == FromPoll
+}
+
+// guardOverage blocks an account whose next request would be paid beyond the plan,
+// unless the owner allowed that: the answer was charged, or a plan window is at its cap
+// while overage stands ready.
+func (s State) guardOverage(r Reading, rules Rules) {
+	if rules.Overage || (!r.Overage.Charged && !r.Overage.Available) {
+		return
+	}
+	guarded := false
+	for _, w := range r.Windows {
+		if w.Status == Rejected || (w.HasUtilization && w.Utilization >= 1) {
+			s.block(Block{Cause: CauseOverage, Window: w.Name, Family: FamilyOf(w.Name), Since: r.At}, w.ResetAt)
+			guarded = true
+		}
+	}
+	if r.Overage.Charged && !guarded {
+		s.block(Block{Cause: CauseOverage, Window: r.Claim, Family: FamilyOf(r.Claim), Since: r.At}, s.Windows[r.Claim].ResetAt)
+	}
+}
+
+// Served folds in that a request of the family was answered well: newer than the
+// evidence of a block on that family, it ends the block.
+func (s State) Served(family string, at time.Time) State {
+	ended := func(b Block) bool {
+		return family != "" && b.Family == family && b.Cause == b.Window && at.After(b.EndedAt)
+	}
+	cloned := false
+	for k, b := range s.Blocks {
+		if !ended(b) {
+			continue
+		}
+		if !cloned {
+			s, cloned = s.clone(), true
+		}
+		b.EndedAt = at
+		s.Blocks[k] = b
+	}
+	return s
+}
+
+// Reject folds a rejection in. Kinds that say nothing about the account change nothing.
+func (s State) Reject(r Rejection, rules Rules) State {
+	if !r.At.After(s.ClearedAt) {
+		return s
+	}
+	s = s.clone()
+	switch r.Kind {
+	case WindowSpent, ModelWindow:
+		for _, sp := range r.Spent {
+			s.block(Block{Cause: sp.Window, Window: sp.Window, Family: sp.Family, Since: r.At}, sp.ResetAt)
+		}
+	case Throttle:
+		b := Block{Cause: CauseThrottle, Since: r.At}
+		if r.PerModel {
+			b.Family = r.Family
+		}
+		s.pause(b, throttleEnd(r))
+	case Bare:
+		s.bare(r, rules.BarePause)
+	case Entitlement:
+		if until := r.At.Add(FeatureMemory); until.After(s.Features[r.Feature]) {
+			s.Features[r.Feature] = until
+		}
+	case Funds, BadCredential:
+		if r.Generation < s.Generation {
+			break // a refusal of a credential that has been replaced since
+		}
+		if s.Parked == nil || r.At.After(s.Parked.Since) {
+			s.Parked = &Parked{Since: r.At, Reason: r.Code}
+		}
+	case Overload, ClientFault, Network, NotAnswered:
+	}
+	return s
+}
+
+// throttleEnd clamps what a throttle told into [floor, ceiling].
+func throttleEnd(r Rejection) time.Time {
+	until := r.Until
+	if floor := r.At.Add(PauseFloor); until.Before(floor) {
+		return floor
+	}
+	if ceiling := r.At.Add(ThrottleCeiling); until.After(ceiling) {
+		return ceiling
+	}
+	return until
+}
+
+// bare pauses the model; a second model within the pause shows that it is the account.
+func (s State) bare(r Rejection, pause time.Duration) {
+	until := r.At.Add(pause)
+	for _, b := range s.Blocks {
+		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && b.Since.After(b.EndedAt) &&
+			r.At.Sub(b.Since).Abs() < pause {
+			s.pause(Block{Cause: CauseBare, Since: r.At}, until)
+			break
+		}
+	}
+	s.pause(Block{Cause: CauseBare, Model: r.Model, Since: r.At}, until)
+	for k, b := range s.Blocks {
+		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && !r.At.Before(b.Until) {
+			delete(s.Blocks, k) // models come and go; their pauses must not pile up
+		}
+	}
+}
+
+// block adds a block for a spent window under the ceilings of its length.
+func (s State) block(b Block, resetAt time.Time) {
+	b.Told = resetAt.After(b.Since)
+	switch {
+	case !b.Told:
+		b.Until = b.Since.Add(UntoldCeiling)
+	case b.Window == FiveHour:
+		b.Until = earlier(resetAt, b.Since.Add(FiveHourCeiling))
+	default:
+		b.Until = earlier(resetAt, b.Since.Add(ToldCeiling))
+	}
+	s.extend(b)
+}
+
+func (s State) pause(b Block, until time.Time) {
+	b.Until = until
+	s.extend(b)
+}
+
+// extend puts a block in, never shortening one that holds: only evidence ends those.
+func (s State) extend(b Block) {
+	old, ok := s.Blocks[b.key()]
+	if !ok {
+		s.Blocks[b.key()] = b
+		return
+	}
+	b.EndedAt = old.EndedAt
+	if !b.Since.After(b.EndedAt) {
+		return // older than what ended the block
+	}
+	if old.Since.After(old.EndedAt) {
+		if old.Until.After(b.Until) {
+			b.Until, b.Told, b.Window = old.Until, old.Told, old.Window
+		}
+		if old.Since.After(b.Since) {
+			b.Since = old.Since
+		}
+	}
+	s.Blocks[b.key()] = b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Clear folds in the owner's word that the account is to be used again: blocks,
+// refused features and the parking end, and evidence up to at is void.
+func (s State) Clear(at time.Time) State {
+	s = s.clone()
+	clear(s.Blocks)
+	clear(s.Features)
+	s.Parked = nil
+	s.ClearedAt = at
+	return s
+}
+
+// LoggedIn folds in a new credential of the owner's: the account is no longer parked,
+// and late refusals of older credentials are void. Blocks stay: a login moves no limit.
+func (s State) LoggedIn(generation int64) State {
+	s = s.clone()
+	s.Generation = max(s.Generation, generation)
+	s.Parked = nil
+	return s
+}
+
+// Probed folds in that a blocked account is being tried with a real request.
+func (s State) Probed(at time.Time) State {
+	if at.After(s.ProbedAt) {
+		s.ProbedAt = at
+	}
+	return s
+}
+
+// Tuning of WorthStoring.
+const (
+	// utilizationStep is the least change of a utilization worth a write.
+	utilizationStep = 0.005
+	// resetStep is the least change of a reset worth a write.
+	resetStep = time.Minute
+	// RedateEvery is how old a stored reading gets while answers confirm it.
+	RedateEvery = 5 * time.Minute
+)
+
+// WorthStoring reports whether next tells anything that prev, the stored state, does
+// not: a reading that changed, any block, mark or parking, or a confirmation after
+// RedateEvery. Readings that merely repeat the stored one cost no write.
+func WorthStoring(prev, next State) bool {
+	if len(prev.Windows) != len(next.Windows) || len(prev.Blocks) != len(next.Blocks) || len(prev.Features) != len(next.Features) {
+		return true
+	}
+	for name, w := range next.Windows {
+		if windowChanged(prev.Windows[name], w) {
+			return true
+		}
+	}
+	for k, b := range next.Blocks {
+		o := prev.Blocks[k]
+		if b.Since != o.Since || b.Until != o.Until {
+			return true
+		}
+		if b.EndedAt != o.EndedAt && o.Since.After(o.EndedAt) {
+			return true
+		}
+	}
+	for f, until := range next.Features {
+		if !until.Equal(prev.Features[f]) {
+			return true
+		}
+	}
+	parkedChanged := (prev.Parked == nil) != (next.Parked == nil) ||
+		(next.Parked != nil && *next.Parked != *prev.Parked)
+	return parkedChanged ||
+		next.LoadSeen != prev.LoadSeen ||
+		next.Generation != prev.Generation || next.Organization != prev.Organization ||
+		!next.ClearedAt.Equal(prev.ClearedAt) || !next.ProbedAt.Equal(prev.ProbedAt)
+}
+
+func windowChanged(prev, next Window) bool {
+	d := next.Utilization - prev.Utilization
+	return d >= utilizationStep || d <= -utilizationStep ||
+		prev.HasUtilization != next.HasUtilization || prev.Status != next.Status ||
+		next.ResetAt.Sub(prev.ResetAt).Abs() >= resetStep ||
+		next.ObservedAt.Sub(prev.ObservedAt) >= RedateEvery
+}

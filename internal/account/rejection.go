@@ -1,0 +1,78 @@
+package account
+
+import "time"
+
+// RejectionKind is the class of an upstream "no". The provider's package chooses it;
+// what it does to the account is decided here, what it does to the request in package
+// placement. If you add a kind you MUST give it a case in State.Reject.
+type RejectionKind string
+
+const (
+	// WindowSpent: a window is rejected or at its cap. Blocks each spent window's own scope until its reset.
+	WindowSpent RejectionKind = "window"
+	// ModelWindow: the same, where only one model family is refused.
+	ModelWindow RejectionKind = "model-window"
+	// Throttle: refused with limit headers, no window blocked.
+	Throttle RejectionKind = "throttle"
+	// Bare: 429 without any limit header.
+	Bare RejectionKind = "bare"
+	// Entitlement: the account lacks a feature (long context, extra usage); nothing cools.
+	Entitlement RejectionKind = "entitlement"
+	// Funds: no money, or access lost. Parks the account.
+	Funds RejectionKind = "funds"
+	// BadCredential: the credential was refused.
+	BadCredential RejectionKind = "credential"
+	// Overload: the provider is failing; not the account's doing.
+	Overload RejectionKind = "overload"
+	// ClientFault: the request itself is wrong.
+	ClientFault RejectionKind = "client"
+	// Network: no HTTP answer.
+	Network RejectionKind = "network"
+	// NotAnswered: a 2xx that no provider sends (empty, or a web page): something between answered.
+	NotAnswered RejectionKind = "not-answered"
+)
+
+// Ceilings of what a rejection may block, and the floor of a pause.
+const (
+	FiveHourCeiling = 5 * time.Hour
+	ToldCeiling     = 7 * 24 * time.Hour
+	UntoldCeiling   = 5 * time.Minute
+	ThrottleCeiling = 5 * time.Minute
+	// PauseFloor is the least a refusal pauses; a told wait of zero, or in the past, means this.
+	PauseFloor = 5 * time.Second
+	// FeatureMemory is how long a refused feature is remembered.
+	FeatureMemory = time.Hour
+)
+
+// Spent names one window that a rejection found spent.
+type Spent struct {
+	Window string
+	// Family narrows the block to one model family; empty blocks the whole account.
+	Family string
+	// ResetAt is the told reset; zero when none was told.
+	ResetAt time.Time
+}
+
+// Rejection is a classified "no".
+type Rejection struct {
+	Kind RejectionKind
+	At   time.Time
+	// Model and Family are those of the refused request; empty when it named none.
+	Model, Family string
+	// Spent lists the windows found spent (WindowSpent, ModelWindow).
+	Spent []Spent
+	// Until is when a throttle ends; zero when nothing was told.
+	Until time.Time
+	// PerModel narrows a throttle to the model's family.
+	PerModel bool
+	// Feature is what an Entitlement refusal was about.
+	Feature string
+	// Generation is that of the refused credential (Funds, BadCredential).
+	Generation int64
+	// Code is the provider's own error code or type; Rule names the rule that chose
+	// Kind. Both go to the log, so that a rare path is recognized when it first occurs.
+	Code, Rule string
+}
+
+// Rejected reports whether there is a rejection at all; the zero value is none.
+func (r Rejection) Rejected() bool { return r.Kind != "" }

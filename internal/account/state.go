@@ -1,0 +1,188 @@
+package account
+
+import (
+	"maps"
+	"time"
+)
+
+// Window is the newest that is known of one window.
+type Window struct {
+	Utilization    float64      `json:"utilization"`
+	HasUtilization bool         `json:"has_utilization,omitempty"`
+	ResetAt        time.Time    `json:"resets_at,omitzero"`
+	Status         WindowStatus `json:"status,omitempty"`
+	ObservedAt     time.Time    `json:"observed_at"`
+	Source         Source       `json:"source,omitempty"`
+}
+
+// At is the utilization at an instant: a window past its reset counts as empty until
+// it is read again. It is 0 where none was ever told.
+func (w Window) At(now time.Time) float64 {
+	if w.reset(now) {
+		return 0
+	}
+	return w.Utilization
+}
+
+func (w Window) reset(now time.Time) bool {
+	return !w.ResetAt.IsZero() && !now.Before(w.ResetAt)
+}
+
+// Causes of blocks that are not window names.
+const (
+	// CauseThrottle and CauseBare are pauses: short, and no word on any allowance.
+	CauseThrottle = "throttle"
+	CauseBare     = "bare"
+	// CauseOverage guards paid extra usage that the owner did not allow.
+	CauseOverage = "overage"
+)
+
+// Block keeps an account (or one family, or one model on it) out of use.
+type Block struct {
+	// Cause is a window's name or one of the Cause constants.
+	Cause string `json:"cause"`
+	// Window is the spent window whose reset or open reading ends the block; empty for pauses.
+	Window string `json:"window,omitempty"`
+	// Family or Model narrows the block; both empty block the whole account.
+	Family string `json:"family,omitempty"`
+	Model  string `json:"model,omitempty"`
+	// Since is the instant of the newest evidence for the block.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	// Told is false when the provider gave no reset and Until is our ceiling.
+	Told bool `json:"told,omitempty"`
+	// EndedAt is the instant of the newest evidence against it. It is kept after the
+	// block ended, so that an older rejection that is folded late cannot revive it.
+	EndedAt time.Time `json:"ended_at,omitzero"`
+}
+
+// Pause reports whether the block is a pause and not a spent allowance.
+func (b Block) Pause() bool { return b.Cause == CauseThrottle || b.Cause == CauseBare }
+
+// Active reports whether the block holds at an instant: from its evidence up to, and
+// not at, Until.
+func (b Block) Active(now time.Time) bool {
+	return b.Since.After(b.EndedAt) && now.Before(b.Until)
+}
+
+// Scopes reports whether the block applies to a request for a model of a family.
+func (b Block) Scopes(family, model string) bool {
+	return (b.Family == "" || b.Family == family) && (b.Model == "" || b.Model == model)
+}
+
+func (b Block) key() string { return b.Cause + "|" + b.Family + "|" + b.Model }
+
+// Parked says why only the owner can make the account useful again.
+type Parked struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
+}
+
+// State is what an account's answers have taught us. The zero value is an account
+// never seen.
+type State struct {
+	Windows map[string]Window `json:"windows,omitempty"`
+	Blocks  map[string]Block  `json:"blocks,omitempty"`
+	// Features maps a feature to the instant until which the account is known to lack it.
+	Features map[string]time.Time `json:"features,omitempty"`
+	Parked   *Parked              `json:"parked,omitempty"`
+	// ReadAt is when the newest reading speaks of; zero when there was never one.
+	ReadAt time.Time `json:"read_at,omitzero"`
+	// LoadSeen is the count of placements that the newest reading can have taken into
+	// account; placements beyond it are load that no reading shows yet.
+	LoadSeen int64 `json:"load_seen,omitempty"`
+	// ProbedAt is when a blocked account was last tried with a real request.
+	ProbedAt time.Time `json:"probed_at,omitzero"`
+	// ClearedAt is when the owner last cleared the account; older evidence is void.
+	ClearedAt time.Time `json:"cleared_at,omitzero"`
+	// Generation is that of the newest credential known; refusals of older ones are void.
+	Generation int64 `json:"generation,omitempty"`
+	// Organization is the provider's id of the credential's owner; empty when unknown.
+	Organization string `json:"organization,omitempty"`
+}
+
+// Rules are the owner's settings that folding needs.
+type Rules struct {
+	// BarePause is how long a 429 without limit headers pauses a model.
+	BarePause time.Duration
+	// Overage is true when paid extra usage is allowed on this account.
+	Overage bool
+}
+
+// clone copies the maps that a fold may change.
+func (s State) clone() State {
+	s.Windows = maps.Clone(s.Windows)
+	s.Blocks = maps.Clone(s.Blocks)
+	s.Features = maps.Clone(s.Features)
+	if s.Windows == nil {
+		s.Windows = map[string]Window{}
+	}
+	if s.Blocks == nil {
+		s.Blocks = map[string]Block{}
+	}
+	if s.Features == nil {
+		s.Features = map[string]time.Time{}
+	}
+	return s
+}
+
+// ActiveBlocks returns the blocks that hold at now for a request of the family and
+// model, in no particular order.
+func (s State) ActiveBlocks(now time.Time, family, model string) []Block {
+	var active []Block
+	for _, b := range s.Blocks {
+		if b.Active(now) && b.Scopes(family, model) {
+			active = append(active, b)
+		}
+	}
+	return active
+}
+
+// BlockedUntil returns the latest end of the blocks that hold at now for a request,
+// and the block that ends then. It is false when none holds.
+func (s State) BlockedUntil(now time.Time, family, model string) (Block, bool) {
+	var last Block
+	found := false
+	for _, b := range s.Blocks {
+		if !b.Active(now) || !b.Scopes(family, model) {
+			continue
+		}
+		if !found || b.Until.After(last.Until) || (b.Until.Equal(last.Until) && b.key() < last.key()) {
+			last, found = b, true
+		}
+	}
+	return last, found
+}
+
+// LacksFeature reports whether the account is known at now to lack a feature.
+func (s State) LacksFeature(now time.Time, feature string) bool {
+	until, ok := s.Features[feature]
+	return ok && now.Before(until)
+}
+
+// Seen reports whether there was ever a reading.
+func (s State) Seen() bool { return !s.ReadAt.IsZero() }
+
+// Fullest returns the name and utilization of the fullest window that binds a request
+// of the family, and false when no window with a utilization is known. Ties go to the
+// name that sorts first.
+func (s State) Fullest(now time.Time, family string) (string, float64, bool) {
+	name, most, found := "", 0.0, false
+	for n, w := range s.Windows {
+		if !w.HasUtilization || !Binds(n, family) {
+			continue
+		}
+		u := w.At(now)
+		if !found || u > most || (u == most && n < name) {
+			name, most, found = n, u, true
+		}
+	}
+	return name, most, found
+}
+
+// Headroom is 1 minus the utilization of the fullest window that binds the request, 1
+// when nothing is known, and never below 0.
+func (s State) Headroom(now time.Time, family string) float64 {
+	_, u, _ := s.Fullest(now, family)
+	return max(0, 1-u)
+}

@@ -1,0 +1,32 @@
+package body
+
+// Facts are what the gateway needs to know of a request body, in the wire's own names.
+// Which of them matter is for the provider's package to say. A field that is missing, or
+// is not of the type the wire has there, is left at its zero value: the body's faults are
+// the upstream's to name.
+type Facts struct {
+	Model     string // model
+	Stream    bool   // stream
+	MaxTokens int64  // max_tokens; 0 when absent
+	// UserID is metadata.user_id when that is a string; at most maxID bytes, else empty.
+	UserID             string
+	PromptCacheKey     string // prompt_cache_key
+	PreviousResponseID string // previous_response_id
+	Conversation       string // conversation, or conversation.id
+	SessionID          string // client_metadata.session_id
+	// Encrypted: some member named encrypted_content has a non-empty string value.
+	Encrypted bool
+	// Messages counts the elements of messages (or of input when that is an array).
+	Messages int
+	// FirstUser is the text of the first user message (of messages, or of input; a string
+	// input is itself the text): its text parts, joined by newlines; at most maxText bytes.
+	FirstUser string
+	// SystemHash, ToolsHash are hashes for a fingerprint: of the system text (system,
+	// instructions, or leading system and developer messages) without volatile lines, and
+	// of the tools' names, sorted. Zero when there are none.
+	SystemHash, ToolsHash [32]byte
+	// ToolsEmpty: tools is present and is an empty array.
+	ToolsEmpty bool
+	// OutputTitle: output_config asks for a JSON schema with a property "title".
+	OutputTitle bool
+}

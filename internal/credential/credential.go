@@ -1,0 +1,95 @@
+// Package credential holds what an account proves itself with, and keeps it from
+// being printed.
+//
+// A Secret prints as REDACTED in every way Go prints a value; Reveal is the one way to
+// its text, and only the code that puts it on the wire or seals it may call it. The
+// package stores nothing and calls nobody: sealing is package seal's, keeping package
+// store's, refreshing comes from the token endpoint's owner.
+package credential
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+)
+
+const redacted = "REDACTED"
+
+// Secret is a text that must not be seen.
+type Secret struct{ text string }
+
+// NewSecret wraps a text.
+func NewSecret(text string) Secret { return Secret{text} }
+
+// Reveal returns the text, for the wire and for sealing only.
+func (s Secret) Reveal() string { return s.text }
+
+// Empty reports whether there is no secret.
+func (s Secret) Empty() bool { return s.text == "" }
+
+func (s Secret) String() string               { return redacted }
+func (s Secret) GoString() string             { return redacted }
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(redacted) }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (s Secret) LogValue() slog.Value         { return slog.StringValue(redacted) }
+
+// Credential is an API key, or the tokens of a subscription login.
+type Credential struct {
+	// Key is the API key; empty for a login.
+	Key Secret
+	// Access and Refresh are the tokens of a login; empty for a key.
+	Access, Refresh Secret
+	// ExpiresAt is when Access ends; zero when unknown.
+	ExpiresAt time.Time
+	// ClientID is the OAuth client the login was made with; a refresh must name it.
+	ClientID string
+	Scopes   []string
+	// Principal identifies who logged in, as the provider spells it; empty when unknown.
+	Principal string
+	// Generation rises by one with every new secret and fences writes.
+	Generation int64
+}
+
+// Bearer returns the secret that goes out as a bearer token or key.
+func (c Credential) Bearer() Secret {
+	if !c.Key.Empty() {
+		return c.Key
+	}
+	return c.Access
+}
+
+// Expired reports whether the access token is known to have ended.
+func (c Credential) Expired(now time.Time) bool {
+	return !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
+}
+
+// plain is the sealed form: the only encoding that carries the secrets.
+type plain struct {
+	Key        string    `json:"key,omitempty"`
+	Access     string    `json:"access,omitempty"`
+	Refresh    string    `json:"refresh,omitempty"`
+	ExpiresAt  time.Time `json:"expires_at,omitzero"`
+	ClientID   string    `json:"client_id,omitempty"`
+	Scopes     []string  `json:"scopes,omitempty"`
+	Principal  string    `json:"principal,omitempty"`
+	Generation int64     `json:"generation"`
+}
+
+// Plaintext encodes the credential with its secrets, for sealing.
+func (c Credential) Plaintext() ([]byte, error) {
+	return json.Marshal(plain{
+		c.Key.text, c.Access.text, c.Refresh.text, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Generation,
+	})
+}
+
+// FromPlaintext is the inverse of Plaintext.
+func FromPlaintext(b []byte) (Credential, error) {
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return Credential{}, err
+	}
+	return Credential{
+		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), ExpiresAt: p.ExpiresAt,
+		ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Generation: p.Generation,
+	}, nil
+}

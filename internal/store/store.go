@@ -1,0 +1,342 @@
+// Package store is the contract between what holdfast knows and where it is kept.
+//
+// Store speaks the words of its users: it claims, moves and touches pins, folds evidence
+// into states, counts placements, changes the catalog, keeps sealed credentials. All of
+// it stands on a Backend, which only keeps records and writes them conditionally, in one
+// round trip each: sqlitestore on one machine, dynamostore in AWS, memstore for tests.
+// One suite, storetest, says what each of them must do.
+//
+// # Races
+//
+// Every write names what it depends on. Whoever loses a race is told the winner's record
+// by the same call. Losing is normal and is never an error to log. Expiry is judged by
+// the caller's clock, in the read and in the condition, never by a backend's own.
+//
+// # Time
+//
+// Every call on the request path ends within CallTimeout, with ErrUnavailable if the
+// backend did not answer. The gateway then refuses; it never guesses.
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pin"
+)
+
+// CallTimeout bounds every call that a request waits for.
+const CallTimeout = 2 * time.Second
+
+// pinHistory is how long an ended pin's counts are kept for the status.
+const pinHistory = 24 * time.Hour
+
+const catalogID = "catalog"
+
+// Store is the contract's users' side. Make one with New.
+type Store struct {
+	backend Backend
+	decoded *decoded
+}
+
+// New returns a store on a backend.
+func New(b Backend) *Store { return &Store{backend: b, decoded: newDecoded()} }
+
+// Close closes the backend.
+func (s *Store) Close() error { return s.backend.Close() }
+
+// CatalogRecord is the catalog with its revision; revision 0 is the empty catalog that
+// nobody changed yet. Values are shared: they MUST NOT be changed.
+type CatalogRecord struct {
+	*catalog.Catalog
+	Revision int64
+}
+
+// StateRecord is an account's state as stored.
+type StateRecord struct {
+	account.State
+	// Placed counts the conversations ever placed on the account.
+	Placed   int64
+	Revision int64
+}
+
+// SealedRecord is an account's credential as stored: sealed.
+type SealedRecord struct {
+	Sealed   []byte
+	Revision int64
+}
+
+// Query says what a request needs to know.
+type Query struct {
+	Catalog     bool
+	Pins        []string
+	States      []account.ID
+	Credentials []account.ID
+}
+
+// View is the answer to a Query. What does not exist is absent from the maps, except
+// states: an account never seen has the zero StateRecord.
+type View struct {
+	Catalog     CatalogRecord // set when asked for
+	Pins        map[string]pin.Record
+	States      map[account.ID]StateRecord
+	Credentials map[account.ID]SealedRecord
+}
+
+// Read answers a query in one round trip.
+func (s *Store) Read(ctx context.Context, q Query) (View, error) {
+	keys := make([]Key, 0, 1+len(q.Pins)+len(q.States)+len(q.Credentials))
+	if q.Catalog {
+		keys = append(keys, Key{KindCatalog, catalogID})
+	}
+	for _, p := range q.Pins {
+		keys = append(keys, Key{KindPin, p})
+	}
+	for _, id := range q.States {
+		keys = append(keys, Key{KindState, string(id)})
+	}
+	for _, id := range q.Credentials {
+		keys = append(keys, Key{KindCredential, string(id)})
+	}
+	v := View{
+		Pins:        make(map[string]pin.Record, len(q.Pins)),
+		States:      make(map[account.ID]StateRecord, len(q.States)),
+		Credentials: make(map[account.ID]SealedRecord, len(q.Credentials)),
+	}
+	if q.Catalog {
+		v.Catalog = CatalogRecord{Catalog: &catalog.Catalog{}}
+	}
+	if len(keys) == 0 {
+		return v, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	records, err := s.backend.Get(ctx, keys)
+	if err != nil {
+		return View{}, fmt.Errorf("read the store: %w", err)
+	}
+	for _, r := range records {
+		if err := s.into(&v, r); err != nil {
+			return View{}, err
+		}
+	}
+	for _, id := range q.States {
+		if _, ok := v.States[id]; !ok {
+			v.States[id] = StateRecord{}
+		}
+	}
+	return v, nil
+}
+
+func (s *Store) into(v *View, r Record) error {
+	var err error
+	switch r.Kind {
+	case KindCatalog:
+		v.Catalog, err = s.decoded.catalog(r)
+	case KindPin:
+		v.Pins[r.ID], err = decodePin(r)
+	case KindState:
+		v.States[account.ID(r.ID)], err = s.decoded.state(r)
+	case KindCredential:
+		v.Credentials[account.ID(r.ID)] = SealedRecord{r.Body, r.Revision}
+	}
+	return err
+}
+
+// ClaimPin makes a pin if the conversation has none that is live at now. Otherwise it
+// returns the winner's pin and false: adopt it. A claim that fails with ErrUnavailable
+// may have been applied; claiming again then returns our own pin as the winner's.
+func (s *Store) ClaimPin(ctx context.Context, key string, r pin.Record, now time.Time) (pin.Record, bool, error) {
+	return s.putPin(ctx, key, r, Condition{Revision: 0, ExpiredBy: now})
+}
+
+// ReplacePin writes a touched or moved pin if the stored one is still the one that next
+// was made from. Otherwise it returns the stored pin and false: a late touch or move
+// never undoes another's. The stored pin is the zero Record when it is gone.
+func (s *Store) ReplacePin(ctx context.Context, key string, next pin.Record) (pin.Record, bool, error) {
+	return s.putPin(ctx, key, next, Condition{Revision: next.Revision})
+}
+
+func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condition) (pin.Record, bool, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return pin.Record{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	stored, err := s.backend.Put(ctx, Record{
+		Key: Key{KindPin, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt.Add(pinHistory),
+	}, cond)
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return pin.Record{}, false, fmt.Errorf("write pin: %w", err)
+	}
+	if stored.Revision == 0 {
+		return pin.Record{}, false, nil
+	}
+	winner, derr := decodePin(stored)
+	return winner, err == nil, derr
+}
+
+// Pins reads every stored pin by its key, ended ones too. It is not for the request path.
+func (s *Store) Pins(ctx context.Context) (map[string]pin.Record, error) {
+	pins := map[string]pin.Record{}
+	for r, err := range s.backend.List(ctx, KindPin) {
+		if err != nil {
+			return nil, fmt.Errorf("list pins: %w", err)
+		}
+		p, err := decodePin(r)
+		if err != nil {
+			return nil, err
+		}
+		pins[r.ID] = p
+	}
+	return pins, nil
+}
+
+func decodePin(r Record) (pin.Record, error) {
+	var p pin.Record
+	if err := json.Unmarshal(r.Body, &p); err != nil {
+		return pin.Record{}, fmt.Errorf("decode pin %s: %w", r.ID, err)
+	}
+	p.Revision = r.Revision
+	return p, nil
+}
+
+// foldAttempts bounds how often a fold is tried against other writers.
+const foldAttempts = 20
+
+// Fold applies change to an account's state and writes the result if change says that it
+// is worth it. base is the state as last read; when another process wrote in between,
+// change is applied to what it wrote. It returns the state as stored.
+func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, change func(account.State) (account.State, bool)) (StateRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	key := Key{KindState, string(id)}
+	for attempt := range foldAttempts {
+		next, worth := change(base.State)
+		if !worth {
+			return base, nil
+		}
+		body, err := json.Marshal(next)
+		if err != nil {
+			return base, err
+		}
+		stored, err := s.backend.Put(ctx, Record{Key: key, Body: body}, Condition{Revision: base.Revision})
+		if err == nil {
+			return StateRecord{State: next, Placed: max(stored.Count, base.Placed), Revision: stored.Revision}, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return base, fmt.Errorf("write state: %w", err)
+		}
+		if base, err = s.decoded.state(stored); err != nil {
+			return base, err
+		}
+		if attempt > 2 { // others write the same account: spread out
+			pause := time.NewTimer(time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(attempt, 6))))
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+				return base, fmt.Errorf("write state: %w: %w", ErrUnavailable, ctx.Err())
+			}
+		}
+	}
+	return base, fmt.Errorf("write state of %s: %w", id, ErrConflict)
+}
+
+// Place counts a conversation placed on an account and returns the new count. With limit
+// above 0 it counts only below it, and otherwise returns the count and false.
+func (s *Store) Place(ctx context.Context, id account.ID, limit int64) (int64, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	n, err := s.backend.Add(ctx, Key{KindState, string(id)}, limit)
+	if errors.Is(err, ErrConflict) {
+		return n, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("count a placement: %w", err)
+	}
+	return n, true, nil
+}
+
+// ChangeCatalog applies change to the catalog and writes it; when another process changed
+// it in between, change is applied again to what it wrote. An error of change is returned
+// as it is and nothing is written. change MUST NOT alter its argument in place.
+func (s *Store) ChangeCatalog(ctx context.Context, change func(catalog.Catalog) (catalog.Catalog, error)) (CatalogRecord, error) {
+	v, err := s.Read(ctx, Query{Catalog: true})
+	if err != nil {
+		return CatalogRecord{}, err
+	}
+	base := v.Catalog
+	for range foldAttempts {
+		next, err := change(*base.Catalog)
+		if err != nil {
+			return base, err
+		}
+		body, err := json.Marshal(next)
+		if err != nil {
+			return base, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+		stored, err := s.backend.Put(ctx, Record{Key: Key{KindCatalog, catalogID}, Body: body}, Condition{Revision: base.Revision})
+		cancel()
+		if err == nil {
+			return CatalogRecord{&next, stored.Revision}, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return base, fmt.Errorf("write the catalog: %w", err)
+		}
+		if base, err = s.decoded.catalog(stored); err != nil {
+			return base, err
+		}
+	}
+	return base, fmt.Errorf("write the catalog: %w", ErrConflict)
+}
+
+// Credential reads an account's sealed credential; the zero SealedRecord if it has none.
+func (s *Store) Credential(ctx context.Context, id account.ID) (SealedRecord, error) {
+	v, err := s.Read(ctx, Query{Credentials: []account.ID{id}})
+	return v.Credentials[id], err
+}
+
+// PutCredential writes a sealed credential if the stored revision is the one given (0:
+// none yet). It returns the stored record and whether it was ours.
+func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte, revision int64) (SealedRecord, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	stored, err := s.backend.Put(ctx, Record{Key: Key{KindCredential, string(id)}, Body: sealed}, Condition{Revision: revision})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return SealedRecord{}, false, fmt.Errorf("write credential: %w", err)
+	}
+	return SealedRecord{stored.Body, stored.Revision}, err == nil, nil
+}
+
+// Forget removes an account's credential and state. It is for accounts that have left
+// the catalog; forgetting twice is no error.
+func (s *Store) Forget(ctx context.Context, id account.ID) error {
+	for _, kind := range []Kind{KindCredential, KindState} {
+		if err := s.forget(ctx, Key{kind, string(id)}); err != nil {
+			return fmt.Errorf("forget account: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) forget(ctx context.Context, key Key) error {
+	for range foldAttempts {
+		records, err := s.backend.Get(ctx, []Key{key})
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		if err := s.backend.Delete(ctx, key, records[0].Revision); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return ErrConflict
+}
