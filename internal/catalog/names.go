@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Invalid is a refusal of what was typed: no catalog would take it. Other refusals
+// depend on what the catalog holds and are ordinary errors.
+type Invalid string
+
+func (e Invalid) Error() string { return string(e) }
+
+const longestName = 64
+
+// keyBeginnings are how secrets begin; a name that does is most likely one.
+var keyBeginnings = []string{"sk-", "sk_", "hf_", "xai-"}
+
+// CheckName refuses what cannot be a name of an account or a client key. The refusal
+// does not repeat what was typed: it may be a secret in the wrong place.
+func CheckName(name string) error {
+	for _, beginning := range keyBeginnings {
+		if strings.HasPrefix(strings.ToLower(name), beginning) {
+			return Invalid("this looks like a secret, not like a name; a secret is never given as an argument: " +
+				"use --key-env VARIABLE or --key-stdin")
+		}
+	}
+	if len(name) < 1 || len(name) > longestName || strings.ContainsFunc(name, notInName) || !alphanumeric(name[0]) {
+		return Invalid("a name has 1 to 64 characters of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit")
+	}
+	return nil
+}
+
+func alphanumeric(c byte) bool { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') }
+
+func notInName(r rune) bool {
+	return r > '~' || (!alphanumeric(byte(r)) && !strings.ContainsRune("._-", r))
+}
+
+// CheckBaseURL refuses what cannot be an account's base URL and returns the rest as it
+// is kept: scheme and host only. Empty stays empty: the provider's own. Plain http is
+// for loopback and private addresses, because the credential travels with it. The
+// refusal does not repeat the URL, which may hold a password.
+func CheckBaseURL(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Hostname() == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", Invalid("a base URL is a scheme and a host, such as https://gateway.example.com or http://127.0.0.1:9000")
+	}
+	if u.User != nil {
+		return "", Invalid("a base URL carries no user name or password: the account's own credential is sent")
+	}
+	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
+		return "", Invalid("a base URL ends after the host and port: paths stay as the provider spells them")
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "", Invalid("the port of a base URL is a number from 1 to 65535")
+		}
+	}
+	if u.Scheme == "http" && !private(u.Hostname()) {
+		return "", Invalid("plain http is only for loopback and private addresses (127.0.0.1, 10.x, 192.168.x, …), since the account's secret travels with it; use https")
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+}
+
+// private reports whether a host is certainly this machine's or a private network's. A
+// name other than localhost is not: what it leads to is for others to say.
+func private(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	addr = addr.Unmap()
+	return addr.IsLoopback() || addr.IsPrivate()
+}
+
+func noAccount(name string) error {
+	if CheckName(name) != nil { // so it is no account's name, and may be a secret
+		return Invalid("there is no account of that name; `holdfast account list` shows them")
+	}
+	return fmt.Errorf("there is no account %q; `holdfast account list` shows them", name)
+}
+
+func noKey(name string) error {
+	if CheckName(name) != nil {
+		return Invalid("there is no client key of that name; `holdfast key list` shows them")
+	}
+	return fmt.Errorf("there is no client key %q; `holdfast key list` shows them", name)
+}
