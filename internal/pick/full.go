@@ -1,0 +1,67 @@
+package pick
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"holdfast/internal/account"
+)
+
+// utilization is how full a window is known to be, and false when nothing is known of it.
+// A window that the provider called rejected is full whatever figure stands beside it,
+// and so is one whose figure is not finite: what cannot be read must not win.
+func utilization(now time.Time, w account.Window) (float64, bool) {
+	if !w.ResetAt.IsZero() && !now.Before(w.ResetAt) {
+		return 0, true
+	}
+	u := w.Utilization
+	switch {
+	case !w.HasUtilization && w.Status != account.Rejected:
+		return 0, false
+	case !w.HasUtilization, math.IsNaN(u), math.IsInf(u, 0):
+		return 1, true
+	case w.Status == account.Rejected:
+		return max(1, u), true
+	}
+	return max(0, u), true
+}
+
+// fullest is the utilization of the fullest window that binds the request, 0 when nothing
+// is known.
+func fullest(now time.Time, r Request, s account.State) float64 {
+	most := 0.0
+	for name, w := range s.Windows {
+		if !account.Binds(name, r.Family) {
+			continue
+		}
+		if u, known := utilization(now, w); known {
+			most = max(most, u)
+		}
+	}
+	return most
+}
+
+// weekly reports whether a window is a weekly one that binds the request.
+func weekly(name string, r Request) bool {
+	return name == account.Weekly ||
+		strings.HasPrefix(name, account.Weekly+":") && account.Binds(name, r.Family)
+}
+
+// elapsed is the share of a window's week that has passed, 0 when its reset is unknown or
+// past.
+func elapsed(now time.Time, w account.Window) float64 {
+	if !now.Before(w.ResetAt) {
+		return 0
+	}
+	return max(0, 1-float64(w.ResetAt.Sub(now))/float64(account.Week))
+}
+
+// minHeadroom keeps the load of a full account finite.
+const minHeadroom = 0.01
+
+// load is what the placements that no reading shows yet weigh against headroom.
+func load(now time.Time, r Request, c Candidate) float64 {
+	n := max(0, c.Placed-c.State.LoadSeen)
+	return float64(n) / max(minHeadroom, 1-fullest(now, r, c.State))
+}

@@ -1,0 +1,46 @@
+package pick
+
+import (
+	"fmt"
+	"time"
+
+	"holdfast/internal/catalog"
+)
+
+func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Candidate, stands []Standing) {
+	threshold := p.Threshold
+	if threshold == 0 {
+		threshold = catalog.DefaultThreshold
+	}
+	over, cooling := -1, -1 // the least full of each
+	fulls := make([]float64, len(cs))
+	for i, c := range cs {
+		full := fullest(now, r, c.State)
+		fulls[i] = full
+		part := &d.Parts[i]
+		part.Score = -full
+		switch {
+		case stands[i].Usable() && d.Chosen >= 0:
+			part.Passed = Behind
+		case stands[i].Usable() && full < threshold:
+			d.Chosen, d.Reason = i, ByOrder
+		case stands[i].Usable():
+			part.Passed = OverThreshold
+			part.Note = fmt.Sprintf("%.2f full", full)
+			if over < 0 || full < fulls[over] {
+				over = i
+			}
+		case stands[i].Blocked() && !guarded(now, r, c.State):
+			if cooling < 0 || full < fulls[cooling] {
+				cooling = i
+			}
+		}
+	}
+	switch {
+	case d.Chosen >= 0:
+	case over >= 0:
+		d.Chosen, d.Reason = over, OverThreshold
+	case cooling >= 0:
+		d.Chosen, d.Reason = cooling, LastResort
+	}
+}

@@ -1,0 +1,96 @@
+package pick
+
+import (
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+)
+
+// Standing says whether an account can be used now, and if not why and until when.
+type Standing struct {
+	// Reason is empty when the account can be used.
+	Reason Reason
+	// Block is the one that ends last, for Cooldown, Paused and ModelBlocked.
+	Block account.Block
+	// Until is when the reason ends by itself; zero when it does not.
+	Until time.Time
+}
+
+// Usable reports whether the account can be used.
+func (s Standing) Usable() bool { return s.Reason == "" }
+
+// Blocked reports whether an instant, and not its owner or its nature, keeps the account
+// out of use.
+func (s Standing) Blocked() bool {
+	return s.Reason == Cooldown || s.Reason == Paused || s.Reason == ModelBlocked
+}
+
+func (s Standing) note() string {
+	switch {
+	case s.Blocked():
+		return s.Block.Cause + " until " + s.Until.UTC().Format(time.RFC3339)
+	case !s.Until.IsZero():
+		return "until " + s.Until.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// Stand says whether a new conversation may be placed on the candidate. Of several
+// reasons it gives the one that is hardest to wait out: first what the account cannot do
+// or must not, last its blocks, of which the one that ends last counts.
+func Stand(now time.Time, r Request, c Candidate, s catalog.Settings) Standing {
+	return stand(now, r, c, true)
+}
+
+// StandPinned is Stand for a conversation that is pinned to the candidate: draining does
+// not matter.
+func StandPinned(now time.Time, r Request, c Candidate, s catalog.Settings) Standing {
+	return stand(now, r, c, false)
+}
+
+func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
+	switch {
+	case !c.Serves:
+		return Standing{Reason: NotServed}
+	case !c.Allowed:
+		return Standing{Reason: NotAllowed}
+	case c.Tried:
+		return Standing{Reason: Tried}
+	case c.State.Parked != nil:
+		return Standing{Reason: Parked}
+	case fresh && c.Account.Draining:
+		return Standing{Reason: Draining}
+	}
+	var lacking time.Time
+	for _, f := range r.Features {
+		if until := c.State.Features[f]; c.State.LacksFeature(now, f) && until.After(lacking) {
+			lacking = until
+		}
+	}
+	if !lacking.IsZero() {
+		return Standing{Reason: LacksFeature, Until: lacking}
+	}
+	b, blocked := c.State.BlockedUntil(now, r.Family, r.Model)
+	if !blocked {
+		return Standing{}
+	}
+	st := Standing{Reason: Cooldown, Block: b, Until: b.Until}
+	switch {
+	case b.Pause():
+		st.Reason = Paused
+	case b.Family != "" || b.Model != "":
+		st.Reason = ModelBlocked
+	}
+	return st
+}
+
+// guarded reports whether a block keeps the request from being paid as overage.
+func guarded(now time.Time, r Request, s account.State) bool {
+	for _, b := range s.ActiveBlocks(now, r.Family, r.Model) {
+		if b.Cause == account.CauseOverage {
+			return true
+		}
+	}
+	return false
+}

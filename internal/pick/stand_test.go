@@ -1,0 +1,97 @@
+package pick_test
+
+import (
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/pick"
+)
+
+func TestStand(t *testing.T) {
+	longContext := ordinary
+	longContext.Features = []string{"long-context"}
+	lacks := func(in time.Duration) change {
+		return func(c *pick.Candidate) { c.State.Features["long-context"] = now.Add(in) }
+	}
+	weekly := account.Block{Cause: account.Weekly, Window: account.Weekly}
+	opus := account.Block{Cause: account.WeeklyOf("opus"), Window: account.WeeklyOf("opus"), Family: "opus"}
+	haiku := account.Block{Cause: account.WeeklyOf("haiku"), Window: account.WeeklyOf("haiku"), Family: "haiku"}
+	bare := account.Block{Cause: account.CauseBare, Model: ordinary.Model}
+	throttle := account.Block{Cause: account.CauseThrottle}
+	tests := []struct {
+		name   string
+		r      pick.Request
+		c      pick.Candidate
+		want   pick.Reason
+		until  time.Duration // from now; 0 for none
+		cause  string
+		pinned pick.Reason
+	}{
+		{name: "usable", c: candidate("a")},
+		{name: "the provider cannot serve it there", c: candidate("a", foreign), want: pick.NotServed, pinned: pick.NotServed},
+		{name: "the key may not use it", c: candidate("a", denied), want: pick.NotAllowed, pinned: pick.NotAllowed},
+		{name: "tried already", c: candidate("a", tried), want: pick.Tried, pinned: pick.Tried},
+		{name: "parked", c: candidate("a", parked), want: pick.Parked, pinned: pick.Parked},
+		{name: "draining gets no new ones and keeps the old", c: candidate("a", drain), want: pick.Draining},
+		{name: "cooling", c: candidate("a", cooling(time.Hour)), want: pick.Cooldown, until: time.Hour, cause: account.FiveHour, pinned: pick.Cooldown},
+		{name: "1 ns before the end", c: candidate("a", cooling(1)), want: pick.Cooldown, until: 1, cause: account.FiveHour, pinned: pick.Cooldown},
+		{name: "at the end", c: candidate("a", cooling(0))},
+		{name: "the block that ends last counts", c: candidate("a", cooling(time.Hour), block(weekly, 2*time.Hour)), want: pick.Cooldown, until: 2 * time.Hour, cause: account.Weekly, pinned: pick.Cooldown},
+		{name: "a pause of the account", c: candidate("a", block(throttle, time.Minute)), want: pick.Paused, until: time.Minute, cause: account.CauseThrottle, pinned: pick.Paused},
+		{name: "a pause of the model", c: candidate("a", block(bare, 5*time.Second)), want: pick.Paused, until: 5 * time.Second, cause: account.CauseBare, pinned: pick.Paused},
+		{name: "a pause of another model", r: pick.Request{Model: "claude-opus-4", Family: "opus"}, c: candidate("a", block(bare, 5*time.Second))},
+		{name: "the family is blocked", c: candidate("a", block(opus, time.Hour)), want: pick.ModelBlocked, until: time.Hour, cause: account.WeeklyOf("opus"), pinned: pick.ModelBlocked},
+		{name: "another family is blocked", c: candidate("a", block(haiku, time.Hour))},
+		{name: "lacks the feature", r: longContext, c: candidate("a", lacks(time.Minute)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},
+		{name: "lacked the feature until now", r: longContext, c: candidate("a", lacks(0))},
+		{name: "lacks a feature that is not asked for", c: candidate("a", lacks(time.Minute))},
+		{name: "what it cannot do comes before what it must wait for", r: longContext, c: candidate("a", lacks(time.Minute), cooling(time.Hour)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},
+		{name: "its owner comes before the clock", c: candidate("a", parked, cooling(time.Hour)), want: pick.Parked, pinned: pick.Parked},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := tt.r
+			if r.Model == "" {
+				r = ordinary
+			}
+			got := pick.Stand(now, r, tt.c, settings())
+			if got.Reason != tt.want || got.Block.Cause != tt.cause {
+				t.Errorf("got %q by %q, want %q by %q", got.Reason, got.Block.Cause, tt.want, tt.cause)
+			}
+			var until time.Time
+			if tt.until != 0 {
+				until = now.Add(tt.until)
+			}
+			if !got.Until.Equal(until) {
+				t.Errorf("until: got %v, want %v", got.Until, until)
+			}
+			if got.Usable() != (tt.want == "") {
+				t.Errorf("usable: got %v with reason %q", got.Usable(), got.Reason)
+			}
+			if pinned := pick.StandPinned(now, r, tt.c, settings()); pinned.Reason != tt.pinned {
+				t.Errorf("pinned: got %q, want %q", pinned.Reason, tt.pinned)
+			}
+		})
+	}
+}
+
+func TestBlocked(t *testing.T) {
+	tests := []struct {
+		c    pick.Candidate
+		want bool
+	}{
+		{candidate("usable"), false},
+		{candidate("cooling", cooling(time.Hour)), true},
+		{candidate("paused", block(account.Block{Cause: account.CauseThrottle}, time.Second)), true},
+		{candidate("model", block(account.Block{Cause: "weekly:opus", Family: "opus"}, time.Hour)), true},
+		{candidate("parked", parked), false},
+		{candidate("drain", drain), false},
+		{candidate("tried", tried), false},
+	}
+	for _, tt := range tests {
+		if got := pick.Stand(now, ordinary, tt.c, settings()).Blocked(); got != tt.want {
+			t.Errorf("%s: got blocked %v, want %v", tt.c.Account.Name, got, tt.want)
+		}
+	}
+}
