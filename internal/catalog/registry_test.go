@@ -205,29 +205,6 @@ func TestSetLeavesTheOldCatalog(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
-	tests := []struct {
-		name, model string
-		patterns    []string
-		want        bool
-	}{
-		{"anywhere", "claude-fable-5", []string{"*fable*"}, true},
-		{"case", "Claude-FABLE-5", []string{"*Fable*"}, true},
-		{"other", "claude-sonnet-5", []string{"*fable*"}, false},
-		{"second", "claude-opus-5", []string{"*fable*", "claude-opus-?"}, true},
-		{"slash", "vendor/claude-fable-5", []string{"*fable*"}, true},
-		{"none", "claude-fable-5", nil, false},
-		{"no model", "", []string{"*fable*"}, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := catalog.Matches(tt.patterns, tt.model); got != tt.want {
-				t.Errorf("Matches(%q, %q): got %t, want %t", tt.patterns, tt.model, got, tt.want)
-			}
-		})
-	}
-}
-
 func FuzzSet(f *testing.F) {
 	for _, s := range catalog.Registry() {
 		f.Add(s.Name, s.Default)

@@ -3,7 +3,6 @@ package catalog
 import (
 	"math"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,21 +157,6 @@ func patternList(text string) ([]string, bool) {
 		list = append(list, item)
 	}
 	return list, len(list) <= mostPatterns
-}
-
-// Matches reports whether one of a setting's patterns fits a model's name. Case does not
-// matter; `*` stands for any characters, `?` for one.
-func Matches(patterns []string, model string) bool {
-	model = plainModel(model)
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(plainModel(pattern), model)
-		return ok && err == nil
-	})
-}
-
-// plainModel takes the case away, and slashes, which path.Match lets no `*` stand for.
-func plainModel(text string) string {
-	return strings.ReplaceAll(strings.ToLower(text), "/", "|")
 }
 
 func toggle(name, fallback, about string, field func(*Settings) *bool) Setting {

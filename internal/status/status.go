@@ -1,0 +1,295 @@
+// Package status says in one value how the gateway stands: every account with its
+// windows, every provider with its policy, and how pins fared. The command `status`
+// prints it; the gateway serves the same as status.json.
+//
+// Of reports a pure function of what was read: it does no I/O and reads no clock. It
+// never holds a secret. Forecasts, the last look at usage endpoints and the last switch
+// are not known yet; their fields (forecast, last_poll, last_switch) are absent.
+package status
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
+	"holdfast/internal/pin"
+	"holdfast/internal/store"
+)
+
+// Input is what was read for a report.
+type Input struct {
+	Now     time.Time
+	Catalog catalog.Catalog
+	States  map[account.ID]store.StateRecord
+	// Pins are all stored pins, ended ones too; the keys do not matter.
+	Pins map[string]pin.Record
+	// InFlight counts requests by account; nil where it is not known, as in another process.
+	InFlight map[account.ID]int
+}
+
+// Report is how the gateway stood at an instant.
+type Report struct {
+	At        time.Time  `json:"at"`
+	Accounts  []Account  `json:"accounts"`
+	Providers []Provider `json:"providers"`
+	Totals    Totals     `json:"totals"`
+}
+
+// State is an account's standing in one word.
+type State string
+
+// An account that is several of these has the first that applies in the order parked,
+// cooldown, draining.
+const (
+	Ready    State = "ready"
+	Draining State = "draining"
+	Cooldown State = "cooldown"
+	Parked   State = "parked"
+)
+
+// Account is one account's part of the report.
+type Account struct {
+	Name     string           `json:"name"`
+	Provider account.Provider `json:"provider"`
+	Kind     account.Kind     `json:"kind"`
+	Plan     string           `json:"plan,omitempty"`
+	// Order is the account's place in its provider's order, from 1.
+	Order int   `json:"order"`
+	State State `json:"state"`
+	// Reason of a cooldown is its cause (a window's name, throttle, bare, overage); of a
+	// parked account it is the provider's own word.
+	Reason string `json:"reason,omitempty"`
+	// Until is when a cooldown ends; null for all else.
+	Until   *time.Time `json:"until"`
+	Windows []Window   `json:"windows"`
+	// BlockedModels are families, or single models, that the account may not serve now.
+	BlockedModels []BlockedModel `json:"blocked_models"`
+	LivePins      int            `json:"live_pins"`
+	// InFlight is null where it is not known.
+	InFlight *int `json:"in_flight"`
+	// Serving: under policy order, new conversations go here now.
+	Serving bool `json:"serving"`
+}
+
+// Window is what is known of one window.
+type Window struct {
+	Name string `json:"name"`
+	// Utilization is a fraction: 0 empty, 1 full; null when none was ever told. A window
+	// past its reset counts as empty.
+	Utilization *float64 `json:"utilization"`
+	// ResetsAt is null when not told, or when it has passed.
+	ResetsAt   *time.Time `json:"resets_at"`
+	ObservedAt time.Time  `json:"observed_at"`
+}
+
+// BlockedModel is a model family or a model that waits for Until.
+type BlockedModel struct {
+	Family string    `json:"family,omitempty"`
+	Model  string    `json:"model,omitempty"`
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until"`
+}
+
+// Provider is one provider's part of the report; only providers with accounts have one.
+type Provider struct {
+	Name   account.Provider   `json:"name"`
+	Policy catalog.PolicyName `json:"policy"`
+	// Serving names the account that new conversations go to under policy order, null
+	// under the others.
+	Serving *string `json:"serving"`
+	// BestHeadroom is the most room that any account ready for new conversations has, over
+	// the windows that bind every model: a fraction, 0 when no account is ready.
+	BestHeadroom float64 `json:"best_headroom"`
+	// SoonestReset is the next reset of a window (per-minute limits aside) of an account
+	// that is not parked; null when none is known.
+	SoonestReset *time.Time `json:"soonest_reset"`
+}
+
+// Totals count what became of pins, over all accounts.
+type Totals struct {
+	LastHour Counts `json:"last_hour"`
+	LastDay  Counts `json:"last_day"`
+}
+
+// Counts of requests that found their pin, of pins that moved, and of pins made. Kept is
+// counted by the clock's hour, so the hour before counts for the share of it that lies
+// within the period.
+type Counts struct {
+	Kept  int64 `json:"kept"`
+	Moved int64 `json:"moved"`
+	New   int64 `json:"new"`
+}
+
+// Of makes the report.
+func Of(in Input) Report {
+	in.Now = in.Now.UTC()
+	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now)}
+	live := map[account.ID]int{}
+	for _, p := range in.Pins {
+		if p.Live(in.Now) {
+			live[p.Account]++
+		}
+	}
+	for _, p := range account.Providers {
+		of := in.Catalog.Of(p)
+		if len(of) == 0 {
+			continue
+		}
+		section := Provider{Name: p, Policy: in.Catalog.PolicyOf(p).Name}
+		serving := -1
+		if section.Policy == catalog.Order {
+			serving = servingOf(in, p, of)
+		}
+		for i, a := range of {
+			s := in.States[a.ID]
+			entry := accountEntry(in.Now, a, s.State)
+			entry.Order = i + 1
+			entry.LivePins = live[a.ID]
+			if in.InFlight != nil {
+				n := in.InFlight[a.ID]
+				entry.InFlight = &n
+			}
+			if i == serving {
+				entry.Serving = true
+				section.Serving = &entry.Name
+			}
+			if entry.State == Ready {
+				section.BestHeadroom = max(section.BestHeadroom, s.Headroom(in.Now, ""))
+			}
+			if entry.State != Parked {
+				section.SoonestReset = soonest(section.SoonestReset, entry.Windows)
+			}
+			r.Accounts = append(r.Accounts, entry)
+		}
+		section.BestHeadroom = math.Round(section.BestHeadroom*1e4) / 1e4 // 1 - 0.41 reads 0.59
+		r.Providers = append(r.Providers, section)
+	}
+	return r
+}
+
+func servingOf(in Input, p account.Provider, of []account.Account) int {
+	candidates := make([]pick.Candidate, len(of))
+	for i, a := range of {
+		s := in.States[a.ID]
+		candidates[i] = pick.Candidate{Account: a, State: s.State, Placed: s.Placed, Serves: true, Allowed: true}
+	}
+	return pick.Pick(in.Now, in.Catalog.PolicyOf(p), in.Catalog.Settings(), pick.Request{}, candidates).Chosen
+}
+
+func accountEntry(now time.Time, a account.Account, s account.State) Account {
+	entry := Account{
+		Name: a.Name, Provider: a.Provider, Kind: a.Kind, Plan: a.Plan,
+		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s),
+	}
+	block, blocked := s.BlockedUntil(now, "", "")
+	switch {
+	case s.Parked != nil:
+		entry.State, entry.Reason = Parked, s.Parked.Reason
+	case blocked:
+		until := second(block.Until)
+		entry.State, entry.Reason, entry.Until = Cooldown, block.Cause, &until
+	case a.Draining:
+		entry.State = Draining
+	}
+	return entry
+}
+
+// perMinute are the windows too short to plan by.
+var perMinute = []string{account.Requests, account.Tokens, account.InputTokens, account.OutputTokens}
+
+func windows(now time.Time, s account.State) []Window {
+	list := []Window{}
+	for _, name := range slices.SortedFunc(maps.Keys(s.Windows), byLength) {
+		w := s.Windows[name]
+		entry := Window{Name: name, ObservedAt: second(w.ObservedAt)}
+		if w.HasUtilization {
+			u := w.At(now)
+			entry.Utilization = &u
+		}
+		if w.ResetAt.After(now) {
+			reset := second(w.ResetAt)
+			entry.ResetsAt = &reset
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// byLength puts the five-hour window first, the weekly one next, its families' after it.
+func byLength(a, b string) int {
+	rank := func(name string) int {
+		switch name {
+		case account.FiveHour:
+			return 0
+		case account.Weekly:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
+}
+
+func blockedModels(now time.Time, s account.State) []BlockedModel {
+	list := []BlockedModel{}
+	for _, b := range s.Blocks {
+		if b.Active(now) && (b.Family != "" || b.Model != "") {
+			list = append(list, BlockedModel{Family: b.Family, Model: b.Model, Reason: b.Cause, Until: second(b.Until)})
+		}
+	}
+	slices.SortFunc(list, func(a, b BlockedModel) int {
+		return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list
+}
+
+func soonest(known *time.Time, windows []Window) *time.Time {
+	for _, w := range windows {
+		if w.ResetsAt == nil || slices.Contains(perMinute, w.Name) {
+			continue
+		}
+		if known == nil || w.ResetsAt.Before(*known) {
+			known = w.ResetsAt
+		}
+	}
+	return known
+}
+
+func totals(pins map[string]pin.Record, now time.Time) Totals {
+	var t Totals
+	this := pin.Hour(now)
+	var before int64 // in the hour before this one
+	for _, p := range pins {
+		for hour, n := range p.Kept {
+			if hour > this-24 && hour <= this {
+				t.LastDay.Kept += n
+			}
+			switch hour {
+			case this:
+				t.LastHour.Kept += n
+			case this - 1:
+				before += n
+			}
+		}
+		for _, c := range []struct {
+			within time.Duration
+			counts *Counts
+		}{{time.Hour, &t.LastHour}, {24 * time.Hour, &t.LastDay}} {
+			if now.Sub(p.CreatedAt) < c.within {
+				c.counts.New++
+			}
+			if !p.MovedAt.IsZero() && now.Sub(p.MovedAt) < c.within {
+				c.counts.Moved++
+			}
+		}
+	}
+	into := now.Sub(now.Truncate(time.Hour))
+	t.LastHour.Kept += int64(float64(before) * (1 - into.Hours()))
+	return t
+}
+
+func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

@@ -1,0 +1,251 @@
+package status_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pin"
+	"holdfast/internal/status"
+	"holdfast/internal/store"
+)
+
+// t0 is a quarter past, so that the hour before counts for three quarters.
+var t0 = time.Date(2027, 3, 4, 10, 15, 0, 0, time.UTC)
+
+func at(d time.Duration) *time.Time { t := t0.Add(d); return &t }
+
+func anthropic(name string) account.Account {
+	return account.Account{ID: account.ID("id-" + name), Name: name, Provider: account.Anthropic, Kind: account.Subscription}
+}
+
+func one(a account.Account, s account.State) status.Input {
+	return status.Input{
+		Now: t0, Catalog: catalog.Catalog{Accounts: []account.Account{a}},
+		States: map[account.ID]store.StateRecord{a.ID: {State: s}},
+	}
+}
+
+func blocks(list ...account.Block) account.State {
+	s := account.State{Blocks: map[string]account.Block{}}
+	for _, b := range list {
+		s.Blocks[b.Cause+"|"+b.Family+"|"+b.Model] = b
+	}
+	return s
+}
+
+func TestStanding(t *testing.T) {
+	draining := anthropic("marlow")
+	draining.Draining = true
+	spent := account.Block{Cause: account.FiveHour, Window: account.FiveHour, Since: t0.Add(-time.Minute), Until: t0.Add(time.Hour)}
+	over := account.Block{Cause: account.FiveHour, Window: account.FiveHour, Since: t0.Add(-2 * time.Hour), Until: t0}
+	family := account.Block{Cause: "weekly:fable", Window: "weekly:fable", Family: "fable", Since: t0.Add(-time.Minute), Until: t0.Add(48 * time.Hour)}
+	parked := blocks(spent)
+	parked.Parked = &account.Parked{Since: t0, Reason: "authentication_error"}
+
+	tests := []struct {
+		name    string
+		account account.Account
+		state   account.State
+		want    status.State
+		reason  string
+		until   *time.Time
+	}{
+		{"never seen", anthropic("marlow"), account.State{}, status.Ready, "", nil},
+		{"draining", draining, account.State{}, status.Draining, "", nil},
+		{"cooling", anthropic("marlow"), blocks(spent), status.Cooldown, "five-hour", at(time.Hour)},
+		{"draining and cooling", draining, blocks(spent), status.Cooldown, "five-hour", at(time.Hour)},
+		{"parked and cooling", anthropic("marlow"), parked, status.Parked, "authentication_error", nil},
+		{"its cooldown ends now", anthropic("marlow"), blocks(over), status.Ready, "", nil},
+		{"only a family is blocked", anthropic("marlow"), blocks(family), status.Ready, "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := status.Of(one(tt.account, tt.state)).Accounts[0]
+			if got.State != tt.want || got.Reason != tt.reason || !cmp.Equal(got.Until, tt.until) {
+				t.Errorf("got %s %q %v, want %s %q %v", got.State, got.Reason, got.Until, tt.want, tt.reason, tt.until)
+			}
+		})
+	}
+
+	t.Run("the blocked family is listed", func(t *testing.T) {
+		want := []status.BlockedModel{{Family: "fable", Reason: "weekly:fable", Until: t0.Add(48 * time.Hour)}}
+		got := status.Of(one(anthropic("marlow"), blocks(family, spent))).Accounts[0].BlockedModels
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("blocked models (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWindows(t *testing.T) {
+	read := t0.Add(-3 * time.Minute)
+	state := account.State{ReadAt: read, Windows: map[string]account.Window{
+		"weekly:fable":   {Utilization: 0.5, HasUtilization: true, ResetAt: t0.Add(72 * time.Hour), ObservedAt: read},
+		account.Weekly:   {Utilization: 0.41, HasUtilization: true, ResetAt: t0.Add(72 * time.Hour), ObservedAt: read},
+		account.FiveHour: {Utilization: 0.9, HasUtilization: true, ResetAt: t0, ObservedAt: read}, // resets this instant
+		account.Requests: {Utilization: 0.2, HasUtilization: true, ResetAt: t0.Add(time.Second), ObservedAt: read},
+		"30d":            {Status: account.Allowed, ObservedAt: read}, // no figure, no reset
+	}}
+	share := func(v float64) *float64 { return &v }
+	want := []status.Window{
+		{Name: "five-hour", Utilization: share(0), ObservedAt: read},
+		{Name: "weekly", Utilization: share(0.41), ResetsAt: at(72 * time.Hour), ObservedAt: read},
+		{Name: "30d", ObservedAt: read},
+		{Name: "requests", Utilization: share(0.2), ResetsAt: at(time.Second), ObservedAt: read},
+		{Name: "weekly:fable", Utilization: share(0.5), ResetsAt: at(72 * time.Hour), ObservedAt: read},
+	}
+	r := status.Of(one(anthropic("marlow"), state))
+	if diff := cmp.Diff(want, r.Accounts[0].Windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+	p := r.Providers[0]
+	if want := 0.59; p.BestHeadroom != want {
+		t.Errorf("best headroom: got %v, want %v", p.BestHeadroom, want)
+	}
+	if !cmp.Equal(p.SoonestReset, at(72*time.Hour)) {
+		t.Errorf("soonest reset: got %v, want the weekly one: a per-minute limit is nothing to plan by", p.SoonestReset)
+	}
+}
+
+func TestProviders(t *testing.T) {
+	marlow, juniper, sorrel := anthropic("marlow"), anthropic("juniper"), anthropic("sorrel")
+	bracken := account.Account{ID: "id-bracken", Name: "bracken", Provider: account.XAI, Kind: account.Key}
+	at40 := account.State{ReadAt: t0, Windows: map[string]account.Window{
+		account.Weekly: {Utilization: 0.4, HasUtilization: true, ResetAt: t0.Add(time.Hour), ObservedAt: t0},
+	}}
+	at85 := account.State{ReadAt: t0, Windows: map[string]account.Window{
+		account.Weekly: {Utilization: 0.85, HasUtilization: true, ResetAt: t0.Add(2 * time.Hour), ObservedAt: t0},
+	}}
+	parked := account.State{Parked: &account.Parked{Reason: "billing_error"}, Windows: map[string]account.Window{
+		account.Weekly: {Utilization: 0, HasUtilization: true, ResetAt: t0.Add(time.Minute), ObservedAt: t0},
+	}}
+	in := status.Input{
+		Now: t0,
+		Catalog: catalog.Catalog{
+			// Owner's order: sorrel (parked), marlow (over the threshold), juniper.
+			Accounts: []account.Account{bracken, sorrel, marlow, juniper},
+			Policies: map[account.Provider]catalog.Policy{account.Anthropic: {Name: catalog.Order}, account.XAI: {Name: catalog.Score}},
+		},
+		States: map[account.ID]store.StateRecord{
+			marlow.ID: {State: at85, Revision: 1}, juniper.ID: {State: at40, Revision: 1}, sorrel.ID: {State: parked, Revision: 1},
+		},
+	}
+	name := "juniper"
+	want := []status.Provider{
+		{Name: account.Anthropic, Policy: catalog.Order, Serving: &name, BestHeadroom: 0.6, SoonestReset: at(time.Hour)},
+		{Name: account.XAI, Policy: catalog.Score, BestHeadroom: 1},
+	}
+	r := status.Of(in)
+	if diff := cmp.Diff(want, r.Providers); diff != "" {
+		t.Errorf("providers (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, a := range r.Accounts {
+		mark := ""
+		if a.Serving {
+			mark = "*"
+		}
+		got = append(got, a.Name+mark)
+		if a.Name == "bracken" && a.Order != 1 || a.Name == "juniper" && a.Order != 3 {
+			t.Errorf("%s has place %d in its provider's order", a.Name, a.Order)
+		}
+	}
+	if text := strings.Join(got, " "); text != "sorrel marlow juniper* bracken" {
+		t.Errorf("accounts: got %q, want sorrel marlow juniper* bracken", text)
+	}
+}
+
+func TestPins(t *testing.T) {
+	marlow, juniper := anthropic("marlow"), anthropic("juniper")
+	hour := pin.Hour(t0)
+	in := status.Input{
+		Now:     t0,
+		Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}},
+		Pins: map[string]pin.Record{
+			"new":   {Account: marlow.ID, CreatedAt: t0.Add(-59 * time.Minute), ExpiresAt: t0.Add(time.Second), Kept: map[int64]int64{hour: 5, hour - 1: 8}},
+			"moved": {Account: juniper.ID, CreatedAt: t0.Add(-5 * time.Hour), MovedAt: t0.Add(-time.Minute), ExpiresAt: t0.Add(time.Hour), Kept: map[int64]int64{hour - 3: 7, hour - 24: 100}},
+			"ended": {Account: marlow.ID, CreatedAt: t0.Add(-time.Hour), ExpiresAt: t0, Kept: map[int64]int64{hour - 1: 4}},
+			"old":   {Account: marlow.ID, CreatedAt: t0.Add(-25 * time.Hour), MovedAt: t0.Add(-24 * time.Hour), ExpiresAt: t0.Add(-time.Hour)},
+		},
+		InFlight: map[account.ID]int{marlow.ID: 2},
+	}
+	r := status.Of(in)
+	// In the last hour: 5 of this clock hour and three quarters of 8+4 of the one before.
+	want := status.Totals{
+		LastHour: status.Counts{Kept: 5 + 9, Moved: 1, New: 1},
+		LastDay:  status.Counts{Kept: 5 + 8 + 7 + 4, Moved: 1, New: 3},
+	}
+	if diff := cmp.Diff(want, r.Totals); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	for i, want := range []struct{ live, inFlight int }{{1, 2}, {1, 0}} {
+		a := r.Accounts[i]
+		if a.LivePins != want.live || a.InFlight == nil || *a.InFlight != want.inFlight {
+			t.Errorf("%s: got %d live pins and in flight %v, want %+v", a.Name, a.LivePins, a.InFlight, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	a := anthropic("marlow")
+	in := one(a, blocks(account.Block{Cause: account.FiveHour, Since: t0.Add(-time.Minute), Until: t0.Add(time.Hour)}))
+	in.Now = t0.In(time.FixedZone("elsewhere", 3*3600)).Add(123 * time.Millisecond)
+	got, err := json.Marshal(status.Of(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"at":"2027-03-04T10:15:00Z","accounts":[{"name":"marlow","provider":"anthropic","kind":"subscription","order":1,` +
+		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","windows":[],"blocked_models":[],"live_pins":0,` +
+		`"in_flight":null,"serving":false}],"providers":[{"name":"anthropic","policy":"score","serving":null,"best_headroom":0,` +
+		`"soonest_reset":null}],"totals":{"last_hour":{"kept":0,"moved":0,"new":0},"last_day":{"kept":0,"moved":0,"new":0}}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	empty, err := json.Marshal(status.Of(status.Input{Now: t0}))
+	if err != nil || !strings.Contains(string(empty), `"accounts":[],"providers":[]`) {
+		t.Errorf("of nothing: got %s, %v, want empty lists", empty, err)
+	}
+}
+
+func TestWriteText(t *testing.T) {
+	marlow, juniper := anthropic("marlow"), anthropic("juniper")
+	states := map[account.ID]store.StateRecord{
+		marlow.ID: {State: account.State{
+			ReadAt: t0,
+			Windows: map[string]account.Window{
+				account.FiveHour: {Utilization: 0.31, HasUtilization: true, ResetAt: t0.Add(130 * time.Minute), ObservedAt: t0.Add(-90 * time.Second)},
+				account.Requests: {Utilization: 0.2, HasUtilization: true, ResetAt: t0.Add(time.Second), ObservedAt: t0.Add(-2 * time.Hour)},
+				account.Weekly:   {Utilization: 1.02, HasUtilization: true, ResetAt: t0.Add(75 * time.Hour), ObservedAt: t0.Add(-2 * time.Hour)},
+			},
+			Blocks: map[string]account.Block{"x": {Cause: "weekly:fable", Family: "fable", Since: t0.Add(-1), Until: t0.Add(75 * time.Hour)}},
+		}},
+		juniper.ID: {State: account.State{Parked: &account.Parked{Reason: "billing_error"}}},
+	}
+	var b strings.Builder
+	r := status.Of(status.Input{Now: t0, Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}}, States: states})
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"ACCOUNT  PROVIDER   STATE                   FIVE-HOUR      WEEKLY          OTHER WINDOWS  READ    PINS  IN FLIGHT",
+		"marlow   anthropic  ready                   31% for 2h10m  102% for 3d03h  requests 20%   1m ago  0     -",
+		"juniper  anthropic  parked (billing_error)  -              -               -              never   0     -",
+		"marlow: models of family fable wait until 2027-03-07 13:15Z (in 3d03h): weekly:fable",
+		"",
+		"anthropic: policy score, best headroom 0%, next reset 2027-03-04 12:25Z (in 2h10m)",
+		"pins: last hour 0 kept, 0 moved, 0 new; last day 0 kept, 0 moved, 0 new",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	b.Reset()
+	if err := status.Of(status.Input{Now: t0}).WriteText(&b); err != nil || !strings.Contains(b.String(), "holdfast account add") {
+		t.Errorf("of nothing: got %q, %v, want advice", b.String(), err)
+	}
+}
