@@ -1,0 +1,148 @@
+package credentialfile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credentialfile"
+)
+
+// claudeCode is the file as Claude Code writes it, with a login valid to
+// 2026-11-30T00:53:20Z.
+const claudeCode = `{"claudeAiOauth":{"accessToken":"sk-ant-oat01-EXAMPLE","refreshToken":"sk-ant-ort01-EXAMPLE","expiresAt":1796000000000,
+ "scopes":["user:inference","user:profile"],"subscriptionType":"max","rateLimitTier":"default_claude_max_5x"},"mcpOAuth":{}}`
+
+func TestReadClaudeCode(t *testing.T) {
+	got, err := credentialfile.Read([]byte(claudeCode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Credential
+	want := []any{account.Anthropic, "sk-ant-oat01-EXAMPLE", "sk-ant-ort01-EXAMPLE", true, "max 5x", false,
+		time.Date(2026, 11, 30, 0, 53, 20, 0, time.UTC), "9d1c250a-e61b-44d9-88ed-5944d1962f5e", []string{"user:inference", "user:profile"}}
+	if diff := cmp.Diff(want, []any{got.Provider, c.Access.Reveal(), c.Refresh.Reveal(), c.Key.Empty(), got.Plan, got.Team, c.ExpiresAt, c.ClientID, c.Scopes}); diff != "" {
+		t.Errorf("login (-want +got):\n%s", diff)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", got, got, got); strings.Contains(text, "EXAMPLE") {
+		t.Error("printing a login shows its secrets")
+	}
+}
+
+func TestReadVariants(t *testing.T) {
+	tests := []struct {
+		name, member string
+		expires      time.Time
+		plan         string
+		team         bool
+	}{
+		{"expiry in seconds", `"expiresAt":1796000000`, time.Date(2026, 11, 30, 0, 53, 20, 0, time.UTC), "", false},
+		{"expiry as a float", `"expiresAt":1.796e12`, time.Date(2026, 11, 30, 0, 53, 20, 0, time.UTC), "", false},
+		{"expiry as text", `"expiresAt":"1796000000000"`, time.Date(2026, 11, 30, 0, 53, 20, 0, time.UTC), "", false},
+		{"expiry long past", `"expiresAt":1700000000000`, time.Date(2023, 11, 14, 22, 13, 20, 0, time.UTC), "", false},
+		{"expiry null", `"expiresAt":null`, time.Time{}, "", false},
+		{"expiry zero", `"expiresAt":0`, time.Time{}, "", false},
+		{"plan without tier", `"subscriptionType":"pro"`, time.Time{}, "pro", false},
+		{"plan null", `"subscriptionType":null,"rateLimitTier":null`, time.Time{}, "", false},
+		{"large plan", `"subscriptionType":"max","rateLimitTier":"default_claude_max_20x"`, time.Time{}, "max 20x", false},
+		{"tier that names no size", `"subscriptionType":"pro","rateLimitTier":"default_claude_ai"`, time.Time{}, "pro", false},
+		{"team", `"subscriptionType":"team"`, time.Time{}, "team", true},
+		{"enterprise", `"subscriptionType":"enterprise"`, time.Time{}, "enterprise", true},
+		{"unknown members", `"organizationRole":"admin","nested":{"a":[1]}`, time.Time{}, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := credentialfile.Read([]byte(`{"claudeAiOauth":{"accessToken":"token",` + tt.member + `}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.Credential.ExpiresAt.Equal(tt.expires) || got.Plan != tt.plan || got.Team != tt.team {
+				t.Errorf("got %v %q %t, want %v %q %t", got.Credential.ExpiresAt, got.Plan, got.Team, tt.expires, tt.plan, tt.team)
+			}
+			if !got.Credential.Refresh.Empty() {
+				t.Error("a refresh token came from nowhere")
+			}
+		})
+	}
+	if _, err := credentialfile.Read([]byte("\ufeff" + claudeCode)); err != nil {
+		t.Errorf("with a byte order mark: %v", err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	tests := []struct{ name, file, want string }{
+		{"empty", "", "no JSON object"},
+		{"text", "sk-ant-EXAMPLE", "no JSON object"},
+		{"cut", claudeCode[:60], "no JSON object"},
+		{"list", `[]`, "no JSON object"},
+		{"null", `null`, "no JSON object"},
+		{"too large", `{"claudeAiOauth":{"accessToken":"EXAMPLE"},"pad":"` + strings.Repeat("x", 1<<20) + `"}`, "no JSON object"},
+		{"other object", `{"secret":"EXAMPLE"}`, "no known client"},
+		{"only MCP logins", `{"mcpOAuth":{"server|1":{"accessToken":"EXAMPLE"}}}`, "MCP servers only"},
+		{"login null", `{"claudeAiOauth":null,"mcpOAuth":{}}`, "no access token"},
+		{"no access token", `{"claudeAiOauth":{"refreshToken":"EXAMPLE"}}`, "no access token"},
+		{"access token empty", `{"claudeAiOauth":{"accessToken":""}}`, "no access token"},
+		{"access token of another type", `{"claudeAiOauth":{"accessToken":5}}`, "not written the way"},
+		{"login of another type", `{"claudeAiOauth":"EXAMPLE"}`, "not written the way"},
+		{"token with a newline", `{"claudeAiOauth":{"accessToken":"EXAMPLE\nX-Evil: 1"}}`, "not written the way"},
+		{"expiry a date", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":"2026-11-30T00:53:20Z"}}`, "not written the way"},
+		{"expiry negative", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":-1}}`, "instant in milliseconds"},
+		{"expiry in microseconds", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":1796000000000000}}`, "instant in milliseconds"},
+		{"expiry endless", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":1e400}}`, "instant in milliseconds"},
+		{"Codex, a login", `{"auth_mode":"chatgpt","OPENAI_API_KEY":null,"tokens":{"access_token":"EXAMPLE"}}`, "Codex"},
+		{"Codex, a key", `{"OPENAI_API_KEY":"EXAMPLE"}`, "Codex"},
+		{"Grok", `{"https://auth.x.ai::b1a00492-073a-47ea-816f-4c329264a828":{"key":"EXAMPLE"}}`, "Grok"},
+		{"ant profile", `{"type":"oauth_token","access_token":"EXAMPLE","expires_at":1796000000}`, "ant command"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := credentialfile.Read([]byte(tt.file))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want a refusal with %q", err, tt.want)
+			}
+			if strings.Contains(err.Error(), "EXAMPLE") {
+				t.Error("the refusal repeats a secret")
+			}
+			if got.Client != "" || !got.Credential.Access.Empty() {
+				t.Error("a login came beside the refusal")
+			}
+		})
+	}
+}
+
+func TestNotices(t *testing.T) {
+	l, err := credentialfile.Read([]byte(claudeCode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Claude Code again", "two refreshers"} {
+		if !strings.Contains(l.TwoRefreshers(), want) {
+			t.Errorf("the notice lacks %q: %s", want, l.TwoRefreshers())
+		}
+	}
+	for _, want := range []string{"your own risk", "not sanctioned", "never for other people"} {
+		if !strings.Contains(credentialfile.Terms(account.Anthropic), want) {
+			t.Errorf("the terms lack %q", want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(claudeCode))
+	f.Add([]byte(`{"claudeAiOauth":{"accessToken":"a","expiresAt":1e11}}`))
+	f.Add([]byte(`{"mcpOAuth":{}}`))
+	f.Add([]byte(`{"tokens":{}}`))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		l, err := credentialfile.Read(file)
+		if (err == nil) == l.Credential.Access.Empty() {
+			t.Errorf("error %v, and an access token: %t", err, !l.Credential.Access.Empty())
+		}
+		if e := l.Credential.ExpiresAt; !e.IsZero() && (e.Year() < 1973 || e.Year() > 5138) {
+			t.Errorf("expires in the year %d", e.Year())
+		}
+	})
+}
