@@ -1,0 +1,97 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Limits of the phases of an attempt. The whole has none.
+type Limits struct {
+	Dial    time.Duration // to connect
+	TLS     time.Duration // the handshake
+	Headers time.Duration // from the request sent to the answer's headers
+	Idle    time.Duration // between two reads of the answer's body
+	// KeepAlive is how long a stream of events may be silent before the client is sent a
+	// comment.
+	KeepAlive time.Duration
+	// Write is how long the client may take to accept a write.
+	Write time.Duration
+}
+
+// DefaultLimits: providers close a silent request after ten minutes; Claude Code gives a
+// stream up after 300 s without a byte, which the comments prevent, and thinking pauses
+// of nearly that length have been seen.
+var DefaultLimits = Limits{
+	Dial:      10 * time.Second,
+	TLS:       10 * time.Second,
+	Headers:   10 * time.Minute,
+	Idle:      6 * time.Minute,
+	KeepAlive: 20 * time.Second,
+	Write:     time.Minute,
+}
+
+// maxIdlePerHost is above the streams that one process carries: connections are reused
+// instead of being opened for every request beyond the default of two.
+const maxIdlePerHost = 512
+
+// NewTransport returns a transport for attempts. It follows no proxy settings of the
+// environment for loopback and otherwise behaves as net/http's own does.
+func NewTransport(l Limits) *http.Transport {
+	dialer := &net.Dialer{Timeout: l.Dial, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    l.TLS,
+		ResponseHeaderTimeout:  l.Headers,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        55 * time.Second, // below the 60 s after which common front ends close
+		ExpectContinueTimeout:  time.Second,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// ErrUnreachable reports that no HTTP answer came: the upstream could not be reached, the
+// connection broke before the headers, or they did not come in time.
+var ErrUnreachable = errors.New("the upstream could not be reached")
+
+// Send makes one attempt. The error wraps ErrUnreachable, or is ctx's when that ended.
+// The transport itself sends again only where a reused connection proves that the server
+// did not take the request.
+func Send(ctx context.Context, rt http.RoundTripper, method string, target *url.URL, header http.Header, body []byte) (*http.Response, error) {
+	req := (&http.Request{
+		Method: method, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if len(body) > 0 {
+		req.ContentLength = int64(len(body))
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	} else if method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
+		req.Body = http.NoBody // so that Content-Length: 0 is sent
+	}
+	resp, err := rt.RoundTrip(req)
+	if err == nil {
+		return resp, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, &unreachableError{target.Host, err}
+}
+
+// unreachableError names the host and never the URL, which may hold ids.
+type unreachableError struct {
+	host  string
+	cause error
+}
+
+func (e *unreachableError) Error() string   { return "reach " + e.host + ": " + e.cause.Error() }
+func (e *unreachableError) Unwrap() []error { return []error{ErrUnreachable, e.cause} }

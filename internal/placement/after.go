@@ -1,0 +1,124 @@
+package placement
+
+import (
+	"slices"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
+)
+
+// Lost plans anew after another process won the race for the pin, which s.Pin now is.
+func Lost(s Situation) Plan {
+	if s.Sent == 0 {
+		return Begin(s)
+	}
+	held, ok := s.pinned()
+	if !ok || held < 0 || !pick.StandPinned(s.Now, s.Request, s.Candidates[held], s.Settings).Usable() {
+		return Plan{Step: HandBack, Why: "lost"}
+	}
+	return s.serve(held, Keep, "adopted")
+}
+
+// CanMove reports whether an error that comes before any content could still be answered
+// by another account: whether holding the beginning of an answer back is worth it.
+func CanMove(s Situation, at int) bool {
+	if s.Sent >= MaxSends || s.mustStay() {
+		return false
+	}
+	s.Candidates = slices.Clone(s.Candidates)
+	s.Candidates[at].Tried = true
+	return s.pickNext().Step == Serve
+}
+
+// After plans what follows a rejection by the account last sent to, candidate at, whose
+// state already includes it.
+func After(s Situation, at int, r account.Rejection) Plan {
+	handBack := Plan{Step: HandBack, Chosen: at, Why: string(r.Kind)}
+	switch r.Kind {
+	case account.Overload, account.ClientFault, account.Network, account.NotAnswered:
+		return handBack
+	case account.WindowSpent, account.ModelWindow:
+	default:
+		if s.Sent > 1 { // one hop, and this answer is the hop's
+			return s.owned(handBack, r, at)
+		}
+	}
+	if s.Sent >= MaxSends {
+		return s.owned(handBack, r, at)
+	}
+	if _, held := s.pinned(); held && !s.Fresh {
+		if s.mustStay() {
+			return s.owned(handBack, r, at)
+		}
+		st := pick.StandPinned(s.Now, s.Request, untried(s.Candidates[at]), s.Settings)
+		if st.Usable() || !s.longerThanMoveAfter(st) {
+			return handBack
+		}
+	} else if s.Stay {
+		return s.owned(handBack, r, at)
+	}
+	next := s.pickNext()
+	if next.Step == Serve {
+		return next
+	}
+	return s.spent(handBack, r, at)
+}
+
+func untried(c pick.Candidate) pick.Candidate {
+	c.Tried = false
+	return c
+}
+
+// pickNext picks an account that can be used now, to move or hop to. An account that is
+// to be probed, or is picked only for want of a better one, is not worth a hop.
+func (s Situation) pickNext() Plan {
+	d := pick.Pick(s.Now, s.Policy, s.Settings, s.Request, s.Candidates)
+	if d.Chosen < 0 || !pick.Stand(s.Now, s.Request, s.Candidates[d.Chosen], s.Settings).Usable() {
+		return Plan{Step: HandBack}
+	}
+	change := NoPin
+	if s.Pins {
+		change = Move
+		if _, held := s.pinned(); !held {
+			change = New
+		}
+	}
+	return Plan{Step: Serve, Chosen: d.Chosen, Pin: change, Trial: d.Trial && s.Pins, Decision: &d, Why: "hop"}
+}
+
+// spent chooses between the upstream's own words and ours when no other account can take
+// the request: once several accounts are known to be spent, only we know which of them
+// comes back first.
+func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
+	if p := s.owned(handBack, r, at); p.Step == Refuse {
+		return p
+	}
+	if (r.Kind != account.WindowSpent && r.Kind != account.ModelWindow) || s.Policy.Name == catalog.Order {
+		return handBack
+	}
+	refusal := s.nobody()
+	if refusal.Cause != Exhausted && refusal.Cause != Paused {
+		return handBack
+	}
+	if own, ok := s.Candidates[at].State.BlockedUntil(s.Now, s.Request.Family, s.Request.Model); ok && !refusal.RetryAt.Before(own.Until) {
+		return handBack // the upstream's own answer names the soonest instant
+	}
+	return Plan{Step: Refuse, Refusal: refusal, Why: "spent"}
+}
+
+// owned turns the upstream's word on our credential into ours: a client would take it for
+// its own login failing.
+func (s Situation) owned(handBack Plan, r account.Rejection, at int) Plan {
+	if r.Kind != account.BadCredential && r.Kind != account.Funds {
+		return handBack
+	}
+	refusal := Refusal{Cause: NoAccount, Bound: s.mustStay()}
+	refusal.Owner = []Need{{s.Candidates[at].Account.Name, r.Code}}
+	if !refusal.Bound {
+		if all := s.nobody(); all.Cause == NoAccount {
+			refusal.Owner = all.Owner
+		}
+	}
+	return Plan{Step: Refuse, Refusal: refusal, Why: string(r.Kind)}
+}

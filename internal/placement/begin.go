@@ -1,0 +1,278 @@
+package placement
+
+import (
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
+)
+
+// Begin plans the first send.
+func Begin(s Situation) Plan {
+	if held, ok := s.pinned(); ok {
+		return s.stayOrMove(held)
+	}
+	if i, ok := s.withParent(); ok {
+		return s.background(i, s.serve(i, s.newPin(), "parent"))
+	}
+	return s.pickNew()
+}
+
+// newPin is the pin change of serving a request whose conversation has no pin.
+func (s Situation) newPin() PinChange {
+	if s.Pins {
+		return New
+	}
+	return NoPin
+}
+
+// pinned returns the index of the account that the live pin names; −1 if that account is
+// gone. It is false when there is no live pin.
+func (s Situation) pinned() (int, bool) {
+	if s.Pin == nil || !s.Pin.Live(s.Now) {
+		return -1, false
+	}
+	return s.index(s.Pin.Account), true
+}
+
+func (s Situation) index(id account.ID) int {
+	for i, c := range s.Candidates {
+		if c.Account.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s Situation) bound() bool { return s.Bound || (s.Pin != nil && s.Pin.Bound) }
+
+// removed is the standing of an account that has left the catalog.
+const removed pick.Reason = "removed"
+
+func (s Situation) serve(i int, change PinChange, why string) Plan {
+	return Plan{Step: Serve, Chosen: i, Pin: change, Why: why}
+}
+
+// stayOrMove plans for a conversation whose live pin names candidate held.
+func (s Situation) stayOrMove(held int) Plan {
+	keep := NoPin
+	if s.Pins {
+		keep = Keep
+	}
+	if held < 0 {
+		return s.leave(held, pick.Standing{Reason: removed})
+	}
+	st := pick.StandPinned(s.Now, s.Request, s.Candidates[held], s.Settings)
+	if st.Usable() {
+		return s.background(held, s.serve(held, keep, "pinned"))
+	}
+	if s.probeDue(held) {
+		p := s.serve(held, keep, "probe")
+		p.Probe = true
+		return p
+	}
+	if s.asksAnyway(st) {
+		if p := s.pickNext(); p.Step == Serve && !s.mustStay() && s.longerThanMoveAfter(st) {
+			return p
+		}
+		return s.serve(held, keep, "order")
+	}
+	if !s.longerThanMoveAfter(st) {
+		return s.refuseBlocked(st, false)
+	}
+	return s.leave(held, st)
+}
+
+// asksAnyway reports whether a pinned conversation is sent to its account although the
+// allowance there is said to be spent: policy "order" never gives up on its accounts, and
+// a request that must stay may be one that the provider admits all the same. A block
+// that guards paid overage is respected always.
+func (s Situation) asksAnyway(st pick.Standing) bool {
+	if st.Reason != pick.Cooldown && st.Reason != pick.ModelBlocked {
+		return false
+	}
+	return st.Block.Cause != account.CauseOverage && (s.Policy.Name == catalog.Order || s.Stay)
+}
+
+func (s Situation) mustStay() bool { return s.Stay || s.bound() }
+
+// longerThanMoveAfter reports whether a standing keeps the account from serving for
+// longer than the setting move_after. Without an end of its own it does.
+func (s Situation) longerThanMoveAfter(st pick.Standing) bool {
+	return st.Until.IsZero() || st.Until.Sub(s.Now) > s.Settings.MoveAfter
+}
+
+// leave plans for a pinned conversation whose account cannot serve it.
+func (s Situation) leave(held int, st pick.Standing) Plan {
+	if s.mustStay() {
+		return s.refuseHeld(held, st)
+	}
+	change := NoPin
+	if s.Pins {
+		change = Move
+	}
+	p := s.pickNew()
+	if p.Step != Serve {
+		if st.Reason == pick.LacksFeature { // nobody has the feature: let the provider say so
+			return s.serve(held, NoPin, "lacks-feature")
+		}
+		return p
+	}
+	p.Pin = change
+	return p
+}
+
+// refuseHeld is the refusal for a conversation that may not leave its account.
+func (s Situation) refuseHeld(held int, st pick.Standing) Plan {
+	if st.Reason == pick.LacksFeature {
+		return s.serve(held, NoPin, "lacks-feature")
+	}
+	if !st.Until.IsZero() {
+		return s.refuseBlocked(st, true)
+	}
+	r := Refusal{Cause: NoAccount, Bound: true}
+	if held >= 0 {
+		r.Owner = []Need{s.need(held, st)}
+	}
+	return Plan{Step: Refuse, Refusal: r, Why: string(st.Reason)}
+}
+
+func (s Situation) need(i int, st pick.Standing) Need {
+	reason := string(st.Reason)
+	if parked := s.Candidates[i].State.Parked; parked != nil {
+		reason = parked.Reason
+	}
+	return Need{s.Candidates[i].Account.Name, reason}
+}
+
+func (s Situation) refuseBlocked(st pick.Standing, bound bool) Plan {
+	cause := Exhausted
+	if st.Block.Pause() {
+		cause = Paused
+	}
+	return Plan{Step: Refuse, Refusal: Refusal{Cause: cause, RetryAt: st.Until, Block: st.Block, Bound: bound}, Why: string(st.Reason)}
+}
+
+// background turns a background request away from account i, its conversation's own, when
+// that has too little headroom left; otherwise the plan stands.
+func (s Situation) background(i int, p Plan) Plan {
+	if !s.Request.Background {
+		return p
+	}
+	if yields, retryAt := pick.YieldsPinned(s.Now, s.Settings, s.Request, s.Candidates[i]); yields {
+		return yielded(retryAt)
+	}
+	return p
+}
+
+func yielded(retryAt time.Time) Plan {
+	return Plan{Step: Refuse, Refusal: Refusal{Cause: Yielded, RetryAt: retryAt}, Why: string(Yielded)}
+}
+
+// withParent returns the account of a sub-agent's session, if it can take a new
+// conversation and its short window has room.
+func (s Situation) withParent() (int, bool) {
+	if s.Parent == nil || !s.Parent.Live(s.Now) {
+		return 0, false
+	}
+	i := s.index(s.Parent.Account)
+	if i < 0 || !pick.Stand(s.Now, s.Request, s.Candidates[i], s.Settings).Usable() {
+		return 0, false
+	}
+	short := s.Candidates[i].State.Windows[account.FiveHour]
+	return i, short.At(s.Now) < s.Settings.ShortWindowLine
+}
+
+// pickNew plans for a request that no pin directs.
+func (s Situation) pickNew() Plan {
+	if s.Request.Background {
+		if yields, retryAt := pick.Yields(s.Now, s.Settings, s.Request, s.Candidates); yields {
+			return yielded(retryAt)
+		}
+	}
+	d := pick.Pick(s.Now, s.Policy, s.Settings, s.Request, s.Candidates)
+	if i, ok := s.toProbe(d.Chosen); ok {
+		return Plan{Step: Serve, Chosen: i, Pin: s.newPin(), Probe: true, Why: "probe"}
+	}
+	if d.Chosen >= 0 {
+		return Plan{Step: Serve, Chosen: d.Chosen, Pin: s.newPin(), Trial: d.Trial && s.Pins, Decision: &d, Why: string(d.Reason)}
+	}
+	if len(s.Request.Features) > 0 { // nobody has the feature: let the provider say so
+		plain := s
+		plain.Request.Features = nil
+		if p := plain.pickNew(); p.Step == Serve && s.Sent == 0 {
+			p.Why = "lacks-feature"
+			return p
+		}
+	}
+	return Plan{Step: Refuse, Refusal: s.nobody(), Decision: &d, Why: string(d.Reason)}
+}
+
+// nobody says why no candidate can take the request.
+func (s Situation) nobody() Refusal {
+	r := Refusal{Cause: NoAccount}
+	found := false
+	for i, c := range s.Candidates {
+		c.Tried = false // having been sent to is no reason of the account's
+		st := pick.Stand(s.Now, s.Request, c, s.Settings)
+		switch st.Reason {
+		case pick.Cooldown, pick.Paused, pick.ModelBlocked:
+			if !found || st.Until.Before(r.RetryAt) {
+				found = true
+				r.RetryAt, r.Block = st.Until, st.Block
+			}
+		case pick.Parked:
+			r.Owner = append(r.Owner, s.need(i, st))
+		case pick.Draining:
+			r.Draining = true
+		}
+	}
+	if found {
+		r.Cause = Exhausted
+		if r.Block.Pause() {
+			r.Cause = Paused
+		}
+	}
+	return r
+}
+
+// toProbe returns an account that is due to be tried with this request, which the policy
+// would give to candidate chosen. Under policy "order" only an account that stands before
+// that one is worth it: the owner wants the conversation no further down the list.
+func (s Situation) toProbe(chosen int) (int, bool) {
+	if !s.Pins || s.mustStay() {
+		return 0, false
+	}
+	among := s.Candidates
+	if s.Policy.Name == catalog.Order && chosen >= 0 {
+		among = among[:chosen]
+	}
+	for i := range among {
+		if s.probeDue(i) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// probeDue reports whether a blocked account may be tried with this request: its
+// allowance is said to be spent, and neither the rejection nor the last try is younger
+// than the setting probe_interval. Blocks that guard paid overage are never tried.
+func (s Situation) probeDue(i int) bool {
+	c := s.Candidates[i]
+	st := pick.StandPinned(s.Now, s.Request, c, s.Settings)
+	if c.Account.Draining || (st.Reason != pick.Cooldown && st.Reason != pick.ModelBlocked) {
+		return false
+	}
+	last := c.State.ProbedAt
+	for _, b := range c.State.ActiveBlocks(s.Now, s.Request.Family, s.Request.Model) {
+		if b.Cause == account.CauseOverage {
+			return false
+		}
+		if b.Since.After(last) {
+			last = b.Since
+		}
+	}
+	return s.Now.Sub(last) >= s.Settings.ProbeInterval
+}

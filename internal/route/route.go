@@ -1,0 +1,177 @@
+// Package route says where a request belongs, by its path alone: to a provider, to the
+// gateway itself, or nowhere.
+//
+// Paths are matched after splitting into segments. A path with dot segments, empty
+// segments or encoded slashes is refused before any credential is chosen, so that what
+// is matched here is what the upstream sees. The provider comes from the route and never
+// from the look of a secret. The package is pure and knows no provider's wire format.
+package route
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"holdfast/internal/account"
+)
+
+// Kind is what a path leads to.
+type Kind int
+
+const (
+	// Nowhere: no such path.
+	Nowhere Kind = iota
+	// Hello: the client warms its connection up or looks whether anybody is there.
+	Hello
+	// Health, Status, StatusPage are the gateway's own.
+	Health
+	Status
+	StatusPage
+	// Provider: the request is for a provider.
+	Provider
+	// ByModel: the request is for the provider that the body's model or the owner of an id
+	// in it says: xai for grok models, else openai.
+	ByModel
+	// NoWebSocket: an upgrade that is refused so that the client uses plain HTTP.
+	NoWebSocket
+)
+
+// Route is where a request belongs.
+type Route struct {
+	Kind     Kind
+	Provider account.Provider // Kind Provider
+	// Path is the path as the provider spells it, decoded: /v1/messages.
+	Path string
+	// RawPath is the same, byte for byte as the client encoded it.
+	RawPath string
+}
+
+// ErrPath reports a path that is refused as it stands.
+var ErrPath = errors.New("the path has empty, dot or encoded-slash segments; send the API path exactly as the provider documents it")
+
+// Request is what routing looks at.
+type Request struct {
+	Method string
+	// EscapedPath is the path as the client encoded it, without the query.
+	EscapedPath string
+	// AnthropicVersion: the request has an anthropic-version header.
+	AnthropicVersion bool
+	// Upgrade: the request asks to become a WebSocket.
+	Upgrade bool
+}
+
+// Of routes a request. The error is ErrPath.
+func Of(r Request) (Route, error) {
+	path := r.EscapedPath
+	if path == "" || path == "/" {
+		if r.Method == "GET" || r.Method == "HEAD" {
+			return Route{Kind: Hello}, nil
+		}
+		return Route{}, nil
+	}
+	segments, err := split(path)
+	if err != nil {
+		return Route{}, err
+	}
+	switch segments[0] {
+	case "_holdfast":
+		return own(segments), nil
+	case "api":
+		if len(segments) == 2 && segments[1] == "hello" && r.Method == "HEAD" {
+			return Route{Kind: Hello}, nil
+		}
+		return Route{}, nil
+	case "anthropic", "openai", "xai":
+		if len(segments) == 1 {
+			return Route{}, nil
+		}
+		return Route{
+			Kind: Provider, Provider: account.Provider(segments[0]),
+			Path:    "/" + strings.Join(segments[1:], "/"),
+			RawPath: path[strings.IndexByte(path[1:], '/')+1:],
+		}, nil
+	case "v1":
+		if len(segments) < 2 {
+			return Route{}, nil
+		}
+		rt := shared(segments, r)
+		rt.Path, rt.RawPath = "/"+strings.Join(segments, "/"), path
+		return rt, nil
+	}
+	return Route{}, nil
+}
+
+// split decodes a path's segments and refuses those that could mean another path to
+// somebody else.
+func split(path string) ([]string, error) {
+	if path[0] != '/' {
+		return nil, ErrPath
+	}
+	segments := strings.Split(path[1:], "/")
+	for i, raw := range segments {
+		s, err := url.PathUnescape(raw)
+		if err != nil || s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\\x00") {
+			return nil, ErrPath
+		}
+		segments[i] = s
+	}
+	return segments, nil
+}
+
+func own(segments []string) Route {
+	if len(segments) != 2 {
+		return Route{}
+	}
+	switch segments[1] {
+	case "health":
+		return Route{Kind: Health}
+	case "status":
+		return Route{Kind: StatusPage}
+	case "status.json":
+		return Route{Kind: Status}
+	}
+	return Route{}
+}
+
+// shared routes the paths that several providers have in common.
+func shared(segments []string, r Request) Route {
+	switch segments[1] {
+	case "messages":
+		return Route{Kind: Provider, Provider: account.Anthropic}
+	case "complete":
+		if len(segments) == 2 {
+			return Route{Kind: Provider, Provider: account.Anthropic}
+		}
+	case "models", "files":
+		if r.AnthropicVersion {
+			return Route{Kind: Provider, Provider: account.Anthropic}
+		}
+		return Route{Kind: ByModel}
+	case "responses":
+		if r.Upgrade && len(segments) == 2 {
+			return Route{Kind: NoWebSocket}
+		}
+		return Route{Kind: ByModel}
+	case "chat":
+		if len(segments) == 3 && segments[2] == "completions" {
+			return Route{Kind: ByModel}
+		}
+	case "completions", "embeddings":
+		if len(segments) == 2 {
+			return Route{Kind: ByModel}
+		}
+	case "images", "audio":
+		if len(segments) > 2 {
+			return Route{Kind: ByModel}
+		}
+	}
+	return Route{}
+}
+
+// ForModel settles a ByModel route.
+func ForModel(model string) account.Provider {
+	if strings.HasPrefix(strings.ToLower(model), "grok") {
+		return account.XAI
+	}
+	return account.OpenAI
+}

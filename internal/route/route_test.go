@@ -1,0 +1,96 @@
+package route_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"holdfast/internal/account"
+	"holdfast/internal/route"
+)
+
+func TestOf(t *testing.T) {
+	tests := []struct {
+		name string
+		in   route.Request
+		want route.Route
+	}{
+		{"messages", route.Request{Method: "POST", EscapedPath: "/v1/messages"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/messages", RawPath: "/v1/messages"}},
+		{"count_tokens", route.Request{Method: "POST", EscapedPath: "/v1/messages/count_tokens"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/messages/count_tokens", RawPath: "/v1/messages/count_tokens"}},
+		{"batch with an encoded id", route.Request{Method: "GET", EscapedPath: "/v1/messages/batches/a%20b"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/messages/batches/a b", RawPath: "/v1/messages/batches/a%20b"}},
+		{"complete", route.Request{Method: "POST", EscapedPath: "/v1/complete"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/complete", RawPath: "/v1/complete"}},
+		{"models of Anthropic", route.Request{Method: "GET", EscapedPath: "/v1/models", AnthropicVersion: true}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/models", RawPath: "/v1/models"}},
+		{"models of others", route.Request{Method: "GET", EscapedPath: "/v1/models"}, route.Route{Kind: route.ByModel, Path: "/v1/models", RawPath: "/v1/models"}},
+		{"responses", route.Request{Method: "POST", EscapedPath: "/v1/responses"}, route.Route{Kind: route.ByModel, Path: "/v1/responses", RawPath: "/v1/responses"}},
+		{"responses upgrade", route.Request{Method: "GET", EscapedPath: "/v1/responses", Upgrade: true}, route.Route{Kind: route.NoWebSocket, Path: "/v1/responses", RawPath: "/v1/responses"}},
+		{"chat completions", route.Request{Method: "POST", EscapedPath: "/v1/chat/completions"}, route.Route{Kind: route.ByModel, Path: "/v1/chat/completions", RawPath: "/v1/chat/completions"}},
+		{"named provider", route.Request{Method: "POST", EscapedPath: "/xai/v1/chat/completions"}, route.Route{Kind: route.Provider, Provider: account.XAI, Path: "/v1/chat/completions", RawPath: "/v1/chat/completions"}},
+		{"named provider, encoded", route.Request{Method: "GET", EscapedPath: "/anthropic/v1/files/a%2Bb"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/files/a+b", RawPath: "/v1/files/a%2Bb"}},
+		{"named provider without a path", route.Request{Method: "GET", EscapedPath: "/anthropic"}, route.Route{}},
+		{"root", route.Request{Method: "HEAD", EscapedPath: "/"}, route.Route{Kind: route.Hello}},
+		{"root by GET", route.Request{Method: "GET", EscapedPath: "/"}, route.Route{Kind: route.Hello}},
+		{"root by POST", route.Request{Method: "POST", EscapedPath: "/"}, route.Route{}},
+		{"hello", route.Request{Method: "HEAD", EscapedPath: "/api/hello"}, route.Route{Kind: route.Hello}},
+		{"hello by POST", route.Request{Method: "POST", EscapedPath: "/api/hello"}, route.Route{}},
+		{"health", route.Request{Method: "GET", EscapedPath: "/_holdfast/health"}, route.Route{Kind: route.Health}},
+		{"status", route.Request{Method: "GET", EscapedPath: "/_holdfast/status.json"}, route.Route{Kind: route.Status}},
+		{"unknown below _holdfast", route.Request{Method: "GET", EscapedPath: "/_holdfast/accounts"}, route.Route{}},
+		{"unknown", route.Request{Method: "GET", EscapedPath: "/favicon.ico"}, route.Route{}},
+		{"messages is no prefix", route.Request{Method: "POST", EscapedPath: "/v1/messagesx"}, route.Route{Path: "/v1/messagesx", RawPath: "/v1/messagesx"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := route.Of(tt.in)
+			if err != nil || got != tt.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostilePaths(t *testing.T) {
+	for _, path := range []string{
+		"//v1/messages", "/v1//messages", "/v1/messages/", "/v1/./messages", "/v1/../v1/messages", "/anthropic/../_holdfast/status.json",
+		"/v1/%2e%2e/messages", "/v1/%2E/messages", "/v1%2fmessages", "/v1/messages%2Fbatches", "/v1/a%5cb", "/v1/messages%00", "/v1/%zz", "v1/messages",
+		"/anthropic//v1/messages",
+	} {
+		if got, err := route.Of(route.Request{Method: "POST", EscapedPath: path}); !errors.Is(err, route.ErrPath) {
+			t.Errorf("%s: got %+v, %v, want ErrPath", path, got, err)
+		}
+	}
+}
+
+func TestForModel(t *testing.T) {
+	for model, want := range map[string]account.Provider{
+		"grok-4.6": account.XAI, "Grok-build": account.XAI, "gpt-5.5": account.OpenAI, "": account.OpenAI, "my-grok": account.OpenAI,
+	} {
+		if got := route.ForModel(model); got != want {
+			t.Errorf("%q: got %s, want %s", model, got, want)
+		}
+	}
+}
+
+// Whatever is routed to a provider reaches it under a path that has no segment which
+// another parser could read as a way out.
+func FuzzOf(f *testing.F) {
+	for _, seed := range []string{"/v1/messages", "/anthropic/v1/x", "/v1/%2e%2e/x", "/", "", "/openai/v1/files/%41"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		got, err := route.Of(route.Request{Method: "POST", EscapedPath: path})
+		if err != nil && got != (route.Route{}) {
+			t.Fatalf("got %+v beside an error", got)
+		}
+		if got.Kind != route.Provider && got.Kind != route.ByModel {
+			return
+		}
+		if !strings.HasSuffix(path, got.RawPath) {
+			t.Fatalf("raw path %q is not the end of %q", got.RawPath, path)
+		}
+		for s := range strings.SplitSeq(strings.TrimPrefix(got.Path, "/"), "/") {
+			if s == "" || s == "." || s == ".." {
+				t.Fatalf("segment %q in %q", s, got.Path)
+			}
+		}
+	})
+}
