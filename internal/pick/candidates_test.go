@@ -60,6 +60,13 @@ func window(name string, u float64, resetIn time.Duration) change {
 	}
 }
 
+// resetNow sets a window that resets at this very instant.
+func resetNow(name string, u float64) change {
+	return func(c *pick.Candidate) {
+		c.State.Windows[name] = account.Window{Utilization: u, HasUtilization: true, ResetAt: now, ObservedAt: now.Add(-time.Hour)}
+	}
+}
+
 func fiveHour(u float64) change { return window(account.FiveHour, u, 2*time.Hour) }
 
 // week sets the weekly window, elapsed being the share of it that has passed.
@@ -90,7 +97,10 @@ func readAgo(age time.Duration) change {
 
 // unread is an account never seen on which conversations were placed.
 func unread(placed int64) change {
-	return func(c *pick.Candidate) { c.State, c.Placed = account.State{}, placed }
+	return func(c *pick.Candidate) {
+		clear(c.State.Windows)
+		c.State.ReadAt, c.State.LoadSeen, c.Placed = time.Time{}, 0, placed
+	}
 }
 
 // unseen is load that no reading shows yet, on top of some that one does.
@@ -104,6 +114,16 @@ func foreign(c *pick.Candidate) { c.Serves = false }
 func denied(c *pick.Candidate)  { c.Allowed = false }
 func parked(c *pick.Candidate) {
 	c.State.Parked = &account.Parked{Since: now.Add(-time.Hour), Reason: "credit"}
+}
+
+// keyed runs a check with several conversation keys, so that no tie is won by luck.
+func keyed(t *testing.T, check func(t *testing.T, r pick.Request)) {
+	t.Helper()
+	for _, key := range []string{"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"} {
+		r := ordinary
+		r.Key = key
+		check(t, r)
+	}
 }
 
 // nameOf is the chosen account's name, "none" without one.

@@ -24,10 +24,7 @@ func defaultRoom(now time.Time, s catalog.Settings, r Request, st account.State)
 	}
 	for _, b := range st.Blocks {
 		// A pause says nothing about an allowance.
-		if !b.Active(now) || b.Pause() || b.Scopes(r.Family, r.Model) {
-			continue
-		}
-		if namesAny(s.DefaultModels, b.Family) || matchesAny(s.DefaultModels, b.Model) {
+		if b.Active(now) && !b.Pause() && namesAny(s.DefaultModels, b.Family) {
 			return 0
 		}
 	}

@@ -57,8 +57,9 @@ func TestScoreTerms(t *testing.T) {
 		{name: "ahead of pace", c: candidate("a", week(0.90, 0.50)), want: pick.Terms{Expiring: 0.05, Pace: 0.425 - 0.90, Short: 1}},
 		{name: "over full", c: candidate("a", week(1.20, 0.50)), want: pick.Terms{Pace: 0.425 - 1.20, Short: 1}},
 		{name: "far over full: pace is clamped", c: candidate("a", week(3, 0.50)), want: pick.Terms{Pace: -1, Short: 1}},
+		{name: "less than nothing", c: candidate("a", week(-0.50, 0.50)), want: pick.Terms{Expiring: 0.50, Pace: 0.425, Short: 1}},
 		{name: "a week without a told reset has not begun", c: candidate("a", window(account.Weekly, 0.3, 0)), want: pick.Terms{Pace: -0.30, Short: 1}},
-		{name: "a week at its reset is empty", c: candidate("a", window(account.Weekly, 0.9, -1)), want: pick.Terms{Short: 1}},
+		{name: "a week at its reset is empty", c: candidate("a", resetNow(account.Weekly, 0.9)), want: pick.Terms{Short: 1}},
 		{name: "a reset more than a week away", c: candidate("a", window(account.Weekly, 0.2, 2*account.Week)), want: pick.Terms{Pace: -0.20, Short: 1}},
 		{name: "the family's own week binds when it is worse", c: candidate("a", week(0.20, 0.50), weeklyOf("opus", 0.60, 0.50)), want: pick.Terms{Expiring: 0.20, Pace: 0.425 - 0.60, Short: 1}},
 		{name: "another family's week does not", c: candidate("a", week(0.20, 0.50), weeklyOf("haiku", 0.60, 0.50)), want: pick.Terms{Expiring: 0.40, Pace: 0.425 - 0.20, Short: 1}},
@@ -67,6 +68,7 @@ func TestScoreTerms(t *testing.T) {
 		{name: "five hours half way down", c: candidate("a", fiveHour(0.885)), want: pick.Terms{Short: 0.5}},
 		{name: "five hours 1 ulp below 0.97", c: candidate("a", fiveHour(math.Nextafter(0.97, 0))), want: pick.Terms{Short: 0}},
 		{name: "five hours exactly at 0.97", c: candidate("a", fiveHour(0.97)), want: pick.Terms{Short: 0}},
+		{name: "five hours over 0.97", c: candidate("a", fiveHour(0.98)), want: pick.Terms{Short: 0}},
 		{name: "five hours over full", c: candidate("a", fiveHour(1.08)), want: pick.Terms{Short: 0}},
 		{name: "five hours past their reset", c: candidate("a", window(account.FiveHour, 0.99, -1)), want: pick.Terms{Short: 1}},
 		{name: "expensive, all room left for the default family", r: fable, c: candidate("a"), want: pick.Terms{Short: 1, Model: -1}},
@@ -74,8 +76,11 @@ func TestScoreTerms(t *testing.T) {
 		{name: "expensive, default family blocked", r: fable,
 			c:    candidate("a", block(account.Block{Cause: account.Weekly, Window: account.Weekly, Family: "sonnet"}, time.Hour)),
 			want: pick.Terms{Short: 1}},
+		{name: "expensive, default family blocked until now", r: fable,
+			c:    candidate("a", block(account.Block{Cause: account.Weekly, Window: account.Weekly, Family: "sonnet"}, 0)),
+			want: pick.Terms{Short: 1, Model: -1}},
 		{name: "expensive, default family only paused", r: fable,
-			c:    candidate("a", block(account.Block{Cause: account.CauseBare, Model: "claude-sonnet-5"}, time.Second)),
+			c:    candidate("a", block(account.Block{Cause: account.CauseThrottle, Family: "sonnet"}, time.Second)),
 			want: pick.Terms{Short: 1, Model: -1}},
 		{name: "expensive, a window that binds it says nothing of the default family", r: fable, c: candidate("a", weeklyOf("fable", 0.5, 0.5)), want: pick.Terms{Expiring: 0.25, Pace: 0.425 - 0.5, Short: 1, Model: -1}},
 		{name: "expensive by name in another case", r: pick.Request{Family: "fable", Model: "Claude-FABLE-5"}, c: candidate("a"), want: pick.Terms{Short: 1, Model: -1}},
@@ -117,6 +122,9 @@ func TestDefaultFamilies(t *testing.T) {
 		{[]string{"*haiku*", "*sonnet*"}, "sonnet", 0},
 		{[]string{"[sonnet"}, "opus", -1},
 		{nil, "sonnet", -1},
+		{[]string{"*SONNET*"}, "sonnet", 0},
+		// A window that binds the request would reward being full.
+		{[]string{"*fable*"}, "fable", -1},
 	}
 	for _, tt := range tests {
 		s := settings()
@@ -125,6 +133,19 @@ func TestDefaultFamilies(t *testing.T) {
 		r := pick.Request{Family: "fable", Model: "claude-fable-5"}
 		if got := pick.Pick(now, score, s, r, []pick.Candidate{c}).Parts[0].Terms.Model; got != tt.want {
 			t.Errorf("%q naming %s: got a model term of %v, want %v", tt.patterns, tt.family, got, tt.want)
+		}
+	}
+}
+
+func TestExpensivePatterns(t *testing.T) {
+	for pattern, want := range map[string]float64{
+		"*fable*": -1, "*FABLE*": -1, "claude-fable-?": -1, "fable": 0, "claude-[": 0, "": 0,
+	} {
+		s := settings()
+		s.ExpensiveModels = []string{"other", pattern}
+		r := pick.Request{Family: "fable", Model: "Claude-Fable-5"}
+		if got := pick.Pick(now, score, s, r, []pick.Candidate{candidate("a")}).Parts[0].Terms.Model; got != want {
+			t.Errorf("%q: got a model term of %v, want %v", pattern, got, want)
 		}
 	}
 }

@@ -44,6 +44,8 @@ func TestStand(t *testing.T) {
 		{name: "the family is blocked", c: candidate("a", block(opus, time.Hour)), want: pick.ModelBlocked, until: time.Hour, cause: account.WeeklyOf("opus"), pinned: pick.ModelBlocked},
 		{name: "another family is blocked", c: candidate("a", block(haiku, time.Hour))},
 		{name: "lacks the feature", r: longContext, c: candidate("a", lacks(time.Minute)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},
+		{name: "lacks two features: the longer", r: pick.Request{Model: ordinary.Model, Features: []string{"extra", "long-context"}},
+			c: candidate("a", lacks(time.Minute), func(c *pick.Candidate) { c.State.Features["extra"] = now.Add(time.Hour) }), want: pick.LacksFeature, until: time.Hour, pinned: pick.LacksFeature},
 		{name: "lacked the feature until now", r: longContext, c: candidate("a", lacks(0))},
 		{name: "lacks a feature that is not asked for", c: candidate("a", lacks(time.Minute))},
 		{name: "what it cannot do comes before what it must wait for", r: longContext, c: candidate("a", lacks(time.Minute), cooling(time.Hour)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},

@@ -1,0 +1,76 @@
+package pick_test
+
+import (
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
+)
+
+func TestOrder(t *testing.T) {
+	overage := block(account.Block{Cause: account.CauseOverage, Window: account.Weekly}, time.Hour)
+	throttled := block(account.Block{Cause: account.CauseThrottle}, time.Minute)
+	opus := block(account.Block{Cause: "weekly:opus", Family: "opus"}, time.Hour)
+	tests := []struct {
+		name   string
+		cs     []pick.Candidate
+		want   string
+		reason pick.Reason
+		passed string
+	}{
+		{"the first", []pick.Candidate{candidate("a", fiveHour(0.7)), candidate("b")}, "a", pick.ByOrder, "b:behind"},
+		{"1 % below the threshold", []pick.Candidate{candidate("a", fiveHour(0.79)), candidate("b")}, "a", pick.ByOrder, "b:behind"},
+		{"exactly at the threshold", []pick.Candidate{candidate("a", fiveHour(0.80)), candidate("b")}, "b", pick.ByOrder, "a:over-threshold"},
+		{"any window that binds", []pick.Candidate{candidate("a", fiveHour(0.1), week(0.9, 0.5)), candidate("b")}, "b", pick.ByOrder, "a:over-threshold"},
+		{"not another family's", []pick.Candidate{candidate("a", window("weekly:haiku", 0.9, time.Hour)), candidate("b")}, "a", pick.ByOrder, "b:behind"},
+		{"back by itself at the reset", []pick.Candidate{candidate("a", window(account.FiveHour, 0.9, -1)), candidate("b")}, "a", pick.ByOrder, "b:behind"},
+		{"an unread account keeps its place", []pick.Candidate{candidate("a", fiveHour(0.9)), candidate("b", unread(9)), candidate("c")}, "b", pick.ByOrder, "a:over-threshold c:behind"},
+		{"and takes no trial", []pick.Candidate{candidate("a"), candidate("b", unread(0))}, "a", pick.ByOrder, "b:behind"},
+		{"load does not count", []pick.Candidate{candidate("a", unseen(500)), candidate("b")}, "a", pick.ByOrder, "b:behind"},
+		{"cooling is passed over", []pick.Candidate{candidate("a", cooling(1)), candidate("b")}, "b", pick.ByOrder, "a:cooldown"},
+		{"all over the threshold: the least full", []pick.Candidate{candidate("a", fiveHour(0.95)), candidate("b", fiveHour(0.85)), candidate("c", fiveHour(0.90))}, "b", pick.OverThreshold, "a:over-threshold b:over-threshold c:over-threshold"},
+		{"equally full: the owner's order", []pick.Candidate{candidate("a", fiveHour(0.95)), candidate("b", fiveHour(0.95))}, "a", pick.OverThreshold, "a:over-threshold b:over-threshold"},
+		{"over the threshold before cooling", []pick.Candidate{candidate("a", fiveHour(0.10), cooling(time.Second)), candidate("b", fiveHour(1.5))}, "b", pick.OverThreshold, "a:cooldown b:over-threshold"},
+		{"every one cools: the least full", []pick.Candidate{candidate("a", fiveHour(1), cooling(time.Hour)), candidate("b", week(0.99, 0.5), cooling(2*time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
+		{"pauses and model blocks are cooldowns", []pick.Candidate{candidate("a", fiveHour(0.4), throttled), candidate("b", fiveHour(0.3), opus), candidate("c", fiveHour(0.5), cooling(time.Hour))}, "b", pick.LastResort, "a:paused b:model-blocked c:cooldown"},
+		{"a guard of overage holds", []pick.Candidate{candidate("a", overage), candidate("b", fiveHour(1), cooling(time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
+		{"also behind a longer block", []pick.Candidate{candidate("a", overage, cooling(2*time.Hour)), candidate("b", fiveHour(1), cooling(time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
+		{"also when it is all there is", []pick.Candidate{candidate("a", overage)}, "none", pick.Nobody, "a:cooldown"},
+		{"another family's guard does not", []pick.Candidate{candidate("a", cooling(time.Hour), block(account.Block{Cause: account.CauseOverage, Family: "haiku"}, time.Hour))}, "a", pick.LastResort, "a:cooldown"},
+		{"never a parked one, nor what it cannot or must not use", []pick.Candidate{candidate("a", parked, cooling(1)), candidate("b", drain, cooling(1)), candidate("c", tried, cooling(1)), candidate("d", denied), candidate("e", foreign)}, "none", pick.Nobody, "a:parked b:draining c:tried d:not-allowed e:not-served"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := pick.Pick(now, order, settings(), ordinary, tt.cs)
+			wantChosen(t, tt.cs, d, tt.want)
+			if d.Reason != tt.reason || summary(d) != tt.passed {
+				t.Errorf("got %q passing over %q, want %q passing over %q", d.Reason, summary(d), tt.reason, tt.passed)
+			}
+			if d.Trial {
+				t.Error("got a trial, want none under order")
+			}
+		})
+	}
+}
+
+func TestOrderThreshold(t *testing.T) {
+	cs := []pick.Candidate{candidate("a", fiveHour(0.90)), candidate("b")}
+	for _, tt := range []struct {
+		threshold float64
+		want      string
+	}{
+		{0.90, "b"},
+		{0.91, "a"},
+		{1, "a"},
+	} {
+		p := catalog.Policy{Name: catalog.Order, Threshold: tt.threshold}
+		wantChosen(t, cs, pick.Pick(now, p, settings(), ordinary, cs), tt.want)
+	}
+	// None set is the default, 0.80.
+	for u, want := range map[float64]string{0.79: "a", 0.80: "b"} {
+		cs := []pick.Candidate{candidate("a", fiveHour(u)), candidate("b", fiveHour(0.5))}
+		wantChosen(t, cs, pick.Pick(now, catalog.Policy{Name: catalog.Order}, settings(), ordinary, cs), want)
+	}
+}
