@@ -5,10 +5,10 @@ package body
 // is not of the type the wire has there, is left at its zero value: the body's faults are
 // the upstream's to name.
 type Facts struct {
-	Model     string // model
+	Model     string // model; like all ids here, at most maxID bytes, else empty
 	Stream    bool   // stream
 	MaxTokens int64  // max_tokens; 0 when absent
-	// UserID is metadata.user_id when that is a string; at most maxID bytes, else empty.
+	// UserID is metadata.user_id when that is a string.
 	UserID             string
 	PromptCacheKey     string // prompt_cache_key
 	PreviousResponseID string // previous_response_id
@@ -18,15 +18,16 @@ type Facts struct {
 	Encrypted bool
 	// Messages counts the elements of messages (or of input when that is an array).
 	Messages int
-	// FirstUser is the text of the first user message (of messages, or of input; a string
-	// input is itself the text): its text parts, joined by newlines; at most maxText bytes.
+	// FirstUser is the text of the first user message that has any (of messages, or of
+	// input; a string input is itself the text): its text parts, each without reminders and
+	// the space around it, joined by newlines; at most maxText bytes.
 	FirstUser string
 	// SystemHash, ToolsHash are hashes for a fingerprint: of the system text (system,
-	// instructions, or leading system and developer messages) without volatile lines, and
+	// instructions and leading system and developer messages) without volatile lines, and
 	// of the tools' names, sorted. Zero when there are none.
 	SystemHash, ToolsHash [32]byte
 	// ToolsEmpty: tools is present and is an empty array.
 	ToolsEmpty bool
-	// OutputTitle: output_config asks for a JSON schema with a property "title".
+	// OutputTitle: output_config.format.schema.properties has a member title.
 	OutputTitle bool
 }

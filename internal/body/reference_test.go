@@ -1,0 +1,246 @@
+package body_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"holdfast/internal/body"
+)
+
+// reference says the same as body.Inspect, slowly, by encoding/json. The body is valid.
+func reference(data []byte) body.Facts {
+	root := members(data)
+	turns := elements(root["messages"])
+	if turns == nil {
+		turns = elements(root["input"])
+	}
+	f := body.Facts{
+		Model:              id(root["model"]),
+		Stream:             string(root["stream"]) == "true",
+		UserID:             id(members(root["metadata"])["user_id"]),
+		PromptCacheKey:     id(root["prompt_cache_key"]),
+		PreviousResponseID: id(root["previous_response_id"]),
+		Conversation:       id(root["conversation"]),
+		SessionID:          id(members(root["client_metadata"])["session_id"]),
+		Encrypted:          hasEncrypted(data),
+		Messages:           len(turns),
+		ToolsEmpty:         root["tools"] != nil && elements(root["tools"]) != nil && len(elements(root["tools"])) == 0,
+	}
+	if f.Conversation == "" {
+		f.Conversation = id(members(root["conversation"])["id"])
+	}
+	if json.Unmarshal(root["max_tokens"], &f.MaxTokens) != nil {
+		f.MaxTokens = 0
+	}
+	schema := members(members(members(root["output_config"])["format"])["schema"])
+	_, f.OutputTitle = members(schema["properties"])["title"]
+
+	system := slices.Concat(texts(root["system"]), texts(root["instructions"]))
+	leading := true
+	for _, turn := range turns {
+		role, _ := str(members(turn)["role"])
+		content := texts(members(turn)["content"])
+		if role == "system" || role == "developer" {
+			if leading {
+				system = append(system, content...)
+			}
+			continue
+		}
+		leading = false
+		if role == "user" && f.FirstUser == "" {
+			f.FirstUser = userText(content)
+		}
+	}
+	if input, ok := str(root["input"]); ok && elements(root["messages"]) == nil {
+		f.FirstUser = userText([]string{input})
+	}
+	f.SystemHash = hashLines(system)
+	f.ToolsHash = hashTools(elements(root["tools"]))
+	return f
+}
+
+// members are those of an object, or nil.
+func members(raw json.RawMessage) map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// elements are those of an array, or nil; not nil for an empty one.
+func elements(raw json.RawMessage) []json.RawMessage {
+	var e []json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &e) != nil {
+		return nil
+	}
+	return e
+}
+
+func str(raw json.RawMessage) (string, bool) {
+	var s *string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+func id(raw json.RawMessage) string {
+	s, _ := str(raw)
+	if len(s) > 2048 {
+		return ""
+	}
+	return s
+}
+
+func texts(content json.RawMessage) []string {
+	if s, ok := str(content); ok {
+		return []string{s}
+	}
+	var all []string
+	for _, part := range elements(content) {
+		m := members(part)
+		kind, _ := str(m["type"])
+		if text, ok := str(m["text"]); ok && (kind == "text" || kind == "input_text") {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// firstBytes is at most n bytes of s, without cutting a character.
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+var reminder = regexp.MustCompile(`(?s)<system-reminder>.*?(</system-reminder>|$)`)
+
+func userText(content []string) string {
+	var all []string
+	for _, text := range content {
+		text = reminder.ReplaceAllString(firstBytes(text, 32<<10), "")
+		if text = strings.TrimSpace(text); text != "" {
+			all = append(all, text)
+		}
+	}
+	return firstBytes(strings.Join(all, "\n"), 4096)
+}
+
+const calendar = `(?i:jan|janu|january|feb|febr|february|mar|marc|march|apr|apri|april|may|jun|june|jul|july|` +
+	`aug|augu|august|sep|sept|september|oct|octo|october|nov|nove|november|dec|dece|december|` +
+	`mon|mond|monday|tue|tues|tuesday|wed|wedn|wednesday|thu|thur|thursday|fri|frid|friday|` +
+	`sat|satu|saturday|sun|sund|sunday)`
+
+var (
+	year     = regexp.MustCompile(`[0-9]{4}`)
+	pair     = regexp.MustCompile(`(^|[^0-9A-Za-z])[0-9][0-9A-Za-z]*[:/-][0-9]`)
+	nameDay  = regexp.MustCompile(`(^|[^0-9A-Za-z])` + calendar + `[^0-9A-Za-z]+[0-9]`)
+	dayName  = regexp.MustCompile(`(^|[^0-9A-Za-z])[0-9][0-9A-Za-z]*[^0-9A-Za-z]+` + calendar + `($|[^0-9A-Za-z])`)
+	hexRun   = regexp.MustCompile(`[0-9A-Fa-f]{7,}`)
+	longWord = regexp.MustCompile(`[0-9A-Za-z]{16,}`)
+)
+
+func isVolatile(line string) bool {
+	for _, re := range []*regexp.Regexp{year, pair, nameDay, dayName} {
+		if re.MatchString(line) {
+			return true
+		}
+	}
+	for _, word := range append(hexRun.FindAllString(line, -1), longWord.FindAllString(line, -1)...) {
+		if strings.ContainsAny(word, "0123456789") {
+			return true
+		}
+	}
+	return strings.HasPrefix(line, "x-anthropic-billing-header:")
+}
+
+// hashLines is for system text below the size at which it is cut.
+func hashLines(system []string) [32]byte {
+	var kept strings.Builder
+	for i, text := range system {
+		if i == 0 && strings.HasPrefix(text, "x-anthropic-billing-header:") {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if line = strings.TrimSpace(line); line != "" && !isVolatile(line) {
+				kept.WriteString(line + "\n")
+			}
+		}
+	}
+	if kept.Len() == 0 {
+		return [32]byte{}
+	}
+	return sha256.Sum256([]byte(kept.String()))
+}
+
+func hashTools(tools []json.RawMessage) [32]byte {
+	if len(tools) == 0 {
+		return [32]byte{}
+	}
+	var names []string
+	for _, tool := range tools {
+		m := members(tool)
+		name, ok := str(m["name"])
+		if !ok {
+			name, ok = str(members(m["function"])["name"])
+		}
+		if !ok {
+			name, _ = str(m["type"])
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b []byte
+	for _, name := range names {
+		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
+	}
+	return sha256.Sum256(b)
+}
+
+// hasEncrypted walks the tokens, because a map would lose members that come twice.
+func hasEncrypted(data []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var value func() bool
+	value = func() bool {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		found := false
+		switch t {
+		case json.Delim('{'):
+			for dec.More() {
+				name, _ := dec.Token()
+				var raw json.RawMessage
+				if dec.Decode(&raw) != nil {
+					return false
+				}
+				if s, ok := str(raw); ok && s != "" && name == "encrypted_content" {
+					found = true
+				}
+				found = hasEncrypted(raw) || found
+			}
+			_, _ = dec.Token()
+		case json.Delim('['):
+			for dec.More() {
+				found = value() || found
+			}
+			_, _ = dec.Token()
+		}
+		return found
+	}
+	return value()
+}
