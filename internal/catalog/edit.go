@@ -27,13 +27,22 @@ func (c Catalog) AddAccount(a account.Account) (Catalog, error) {
 	return c, nil
 }
 
+// Named finds an account by name, or says that there is none.
+func (c Catalog) Named(name string) (account.Account, error) {
+	a, ok := c.Account(name)
+	if !ok {
+		return account.Account{}, noAccount(name)
+	}
+	return a, nil
+}
+
 // RemoveAccount takes an account out, also of the keys that are restricted to it and
 // others. A key that is restricted to it alone stands in the way: with nothing left in
 // its list it would be allowed everything.
 func (c Catalog) RemoveAccount(name string) (Catalog, error) {
-	gone, ok := c.Account(name)
-	if !ok {
-		return Catalog{}, noAccount(name)
+	gone, err := c.Named(name)
+	if err != nil {
+		return Catalog{}, err
 	}
 	keys := slices.Clone(c.Keys)
 	for i, key := range keys {
@@ -93,10 +102,10 @@ func (c Catalog) Reorder(p account.Provider, names []string) (Catalog, error) {
 	}
 	var ordered []account.Account
 	for i, name := range names {
-		a, ok := c.Account(name)
+		a, err := c.Named(name)
 		switch {
-		case !ok:
-			return Catalog{}, noAccount(name)
+		case err != nil:
+			return Catalog{}, err
 		case a.Provider != p:
 			return Catalog{}, fmt.Errorf("account %q belongs to %s, not to %s; name accounts of one provider only", name, a.Provider, p)
 		case slices.Contains(names[:i], name):
@@ -160,9 +169,9 @@ func (c Catalog) AddKey(key ClientKey, accounts []string) (Catalog, error) {
 		if name == "" {
 			return Catalog{}, Invalid("name the accounts between commas, without an empty one; without --accounts a key may use all")
 		}
-		a, ok := c.Account(name)
-		if !ok {
-			return Catalog{}, noAccount(name)
+		a, err := c.Named(name)
+		if err != nil {
+			return Catalog{}, err
 		}
 		if !slices.Contains(key.Accounts, a.ID) {
 			key.Accounts = append(key.Accounts, a.ID)

@@ -11,10 +11,13 @@ import (
 	"holdfast/internal/catalog"
 )
 
+// NoAccounts is what a listing of accounts says when there is none.
+const NoAccounts = "There are no accounts yet. Add one: holdfast account add NAME --provider anthropic --key-env ANTHROPIC_API_KEY"
+
 // WriteText writes the report for a terminal.
 func (r Report) WriteText(w io.Writer) error {
 	if len(r.Accounts) == 0 {
-		_, err := fmt.Fprintln(w, "There are no accounts yet. Add one: holdfast account add NAME --provider anthropic --key-env ANTHROPIC_API_KEY")
+		_, err := fmt.Fprintln(w, NoAccounts)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -25,7 +28,7 @@ func (r Report) WriteText(w io.Writer) error {
 			inFlight = fmt.Sprint(*a.InFlight)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
-			a.Name, a.Provider, a.standing(r.At), windowText(a.Windows, account.FiveHour, r.At), windowText(a.Windows, account.Weekly, r.At),
+			a.Name, a.Provider, a.Standing(r.At), windowText(a.Windows, account.FiveHour, r.At), windowText(a.Windows, account.Weekly, r.At),
 			otherText(a.Windows), readText(a.Windows, r.At), a.LivePins, inFlight)
 	}
 	if err := table.Flush(); err != nil {
@@ -33,11 +36,7 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	for _, a := range r.Accounts {
 		for _, b := range a.BlockedModels {
-			what := "model " + b.Model
-			if b.Model == "" {
-				what = "models of family " + b.Family
-			}
-			fmt.Fprintf(w, "%s: %s wait until %s: %s\n", a.Name, what, instant(b.Until, r.At), b.Reason)
+			fmt.Fprintf(w, "%s: %s\n", a.Name, b.Text(r.At))
 		}
 	}
 	fmt.Fprintln(w)
@@ -64,7 +63,8 @@ func orNone(name *string) string {
 	return *name
 }
 
-func (a Account) standing(at time.Time) string {
+// Standing is the account's state with its reason and end, for a terminal.
+func (a Account) Standing(at time.Time) string {
 	text := string(a.State)
 	if a.Serving {
 		text += ", serving"
@@ -81,15 +81,31 @@ func (a Account) standing(at time.Time) string {
 // windowText tells of one window, if it is known.
 func windowText(windows []Window, name string, at time.Time) string {
 	for _, w := range windows {
-		switch {
-		case w.Name != name || w.Utilization == nil:
-		case w.ResetsAt == nil:
-			return percent(*w.Utilization)
-		default:
-			return percent(*w.Utilization) + " for " + Span(w.ResetsAt.Sub(at))
+		if w.Name == name {
+			return w.Text(at)
 		}
 	}
 	return "-"
+}
+
+// Text is the window's utilization and how long it lasts, for a terminal.
+func (w Window) Text(at time.Time) string {
+	switch {
+	case w.Utilization == nil:
+		return "-"
+	case w.ResetsAt == nil:
+		return percent(*w.Utilization)
+	}
+	return percent(*w.Utilization) + " for " + Span(w.ResetsAt.Sub(at))
+}
+
+// Text says which models wait, until when and why, for a terminal.
+func (b BlockedModel) Text(at time.Time) string {
+	what := "model " + b.Model + " waits"
+	if b.Model == "" {
+		what = "models of family " + b.Family + " wait"
+	}
+	return what + " until " + instant(b.Until, at) + ": " + b.Reason
 }
 
 func otherText(windows []Window) string {
