@@ -9,7 +9,7 @@ import (
 // block's window open ends the block. placed is the number of placements known when
 // the request that brought the reading was sent.
 func (s State) Observe(r Reading, placed int64, rules Rules) State {
-	if r.At.Before(s.ClearedAt) {
+	if !r.At.After(s.ClearedAt) {
 		return s
 	}
 	s = s.clone()
@@ -19,8 +19,11 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 	for _, w := range r.Windows {
 		s.observeWindow(w, r)
 	}
-	if !r.Empty() && r.At.After(s.ReadAt) {
-		s.ReadAt = r.At
+	if !r.Empty() {
+		if r.At.After(s.ReadAt) {
+			s.ReadAt = r.At
+		}
+		// A newer reading shows what an older one showed, so this only rises.
 		s.LoadSeen = max(s.LoadSeen, placed)
 	}
 	s.guardOverage(r, rules)
@@ -29,10 +32,25 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 
 func (s State) observeWindow(w WindowReading, r Reading) {
 	old, known := s.Windows[w.Name]
+	if w.open() {
+		old.OpenAt = later(old.OpenAt, r.At)
+		if r.Source == FromPoll {
+			old.PollOpenAt = later(old.PollOpenAt, r.At)
+		}
+		for k, b := range s.Blocks {
+			if b.endedBy(w.Name, r.Source) {
+				b.EndedAt = later(b.EndedAt, r.At)
+				s.Blocks[k] = b
+			}
+		}
+	}
 	if known && !r.At.After(old.ObservedAt) {
+		s.Windows[w.Name] = old
 		return
 	}
-	next := Window{ObservedAt: r.At, Source: r.Source, Status: w.Status}
+	next := Window{
+		ObservedAt: r.At, Source: r.Source, Status: w.Status, OpenAt: old.OpenAt, PollOpenAt: old.PollOpenAt,
+	}
 	if known {
 		next.Utilization, next.HasUtilization, next.ResetAt = old.Utilization, old.HasUtilization, old.ResetAt
 		if old.reset(r.At) {
@@ -46,15 +64,6 @@ func (s State) observeWindow(w WindowReading, r Reading) {
 		next.ResetAt = w.ResetAt
 	}
 	s.Windows[w.Name] = next
-	if !w.open() {
-		return
-	}
-	for k, b := range s.Blocks {
-		if b.endedBy(w.Name, r.Source) && r.At.After(b.EndedAt) {
-			b.EndedAt = r.At
-			s.Blocks[k] = b
-		}
-	}
 }
 
 // open reports whether a reading of a window shows that it has room. Without a word of
@@ -72,15 +81,30 @@ func (w WindowReading) open() bool {
 // endedBy reports whether an open reading of a window from a source is evidence
 // against the block. A family's block that a whole-account window caused is ended only
 // by the usage endpoint's word on that window, or by the family's own window: an answer
-// to another family says nothing about it.
+// to another family says nothing about it. No reading ends a pause.
 func (b Block) endedBy(window string, source Source) bool {
-	if b.Family == "" {
-		return window == b.Window
+	switch {
+	case b.Pause():
+		return false
+	case window == b.Window:
+		return FamilyOf(window) == b.Family || source == FromPoll
 	}
-	if window == WeeklyOf(b.Family) {
-		return !b.Pause()
+	return b.Family != "" && window == WeeklyOf(b.Family)
+}
+
+// openSince is the instant of the newest reading known that is evidence against the
+// block.
+func (s State) openSince(b Block) time.Time {
+	var at time.Time
+	for name, w := range s.Windows {
+		if b.endedBy(name, FromAnswer) {
+			at = later(at, w.OpenAt)
+		}
+		if b.endedBy(name, FromPoll) {
+			at = later(at, w.PollOpenAt)
+		}
 	}
-	return window == b.Window && source == FromPoll
+	return at
 }
 
 // guardOverage blocks an account whose next request would be paid beyond the plan,
@@ -98,12 +122,19 @@ func (s State) guardOverage(r Reading, rules Rules) {
 		}
 	}
 	if r.Overage.Charged && !guarded {
-		s.block(Block{Cause: CauseOverage, Window: r.Claim, Family: FamilyOf(r.Claim), Since: r.At}, s.Windows[r.Claim].ResetAt)
+		resetAt := s.Windows[r.Claim].ResetAt
+		for _, w := range r.Windows {
+			if w.Name == r.Claim && !w.ResetAt.IsZero() {
+				resetAt = w.ResetAt
+			}
+		}
+		s.block(Block{Cause: CauseOverage, Window: r.Claim, Family: FamilyOf(r.Claim), Since: r.At}, resetAt)
 	}
 }
 
 // Served folds in that a request of the family was answered well: newer than the
-// evidence of a block on that family, it ends the block.
+// evidence of a block on that family, it ends the block. It counts for the blocks known
+// when it is folded; it is not kept for later, since answers are many.
 func (s State) Served(family string, at time.Time) State {
 	ended := func(b Block) bool {
 		return family != "" && b.Family == family && b.Cause == b.Window && at.After(b.EndedAt)
@@ -170,15 +201,18 @@ func throttleEnd(r Rejection) time.Time {
 }
 
 // bare pauses the model; a second model within the pause shows that it is the account.
+// A request that named no model shows nothing about any.
 func (s State) bare(r Rejection, pause time.Duration) {
-	until := r.At.Add(pause)
+	if r.Model == "" {
+		return
+	}
 	for _, b := range s.Blocks {
-		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && b.Since.After(b.EndedAt) &&
-			r.At.Sub(b.Since).Abs() < pause {
-			s.pause(Block{Cause: CauseBare, Since: r.At}, until)
-			break
+		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && r.At.Sub(b.Since).Abs() < pause {
+			second := later(r.At, b.Since)
+			s.pause(Block{Cause: CauseBare, Since: second}, second.Add(pause))
 		}
 	}
+	until := r.At.Add(pause)
 	s.pause(Block{Cause: CauseBare, Model: r.Model, Since: r.At}, until)
 	for k, b := range s.Blocks {
 		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && !r.At.Before(b.Until) {
@@ -206,26 +240,30 @@ func (s State) pause(b Block, until time.Time) {
 	s.extend(b)
 }
 
-// extend puts a block in, never shortening one that holds: only evidence ends those.
+// extend puts a block in, never shortening one that holds: only evidence ends those. A
+// rejection that is folded after a newer one, and before the evidence that came between
+// the two, lends the block its end; the newest alone would be truer, and the difference
+// is nothing where both told the same reset.
 func (s State) extend(b Block) {
 	old, ok := s.Blocks[b.key()]
-	if !ok {
-		s.Blocks[b.key()] = b
+	b.EndedAt = later(old.EndedAt, s.openSince(b))
+	if b.ended() {
 		return
 	}
-	b.EndedAt = old.EndedAt
-	if !b.Since.After(b.EndedAt) {
-		return // older than what ended the block
-	}
-	if old.Since.After(old.EndedAt) {
+	if ok && !old.ended() {
 		if old.Until.After(b.Until) {
-			b.Until, b.Told, b.Window = old.Until, old.Told, old.Window
+			b.Until, b.Told = old.Until, old.Told
 		}
-		if old.Since.After(b.Since) {
-			b.Since = old.Since
-		}
+		b.Since = later(b.Since, old.Since)
 	}
 	s.Blocks[b.key()] = b
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -242,7 +280,7 @@ func (s State) Clear(at time.Time) State {
 	clear(s.Blocks)
 	clear(s.Features)
 	s.Parked = nil
-	s.ClearedAt = at
+	s.ClearedAt = later(s.ClearedAt, at)
 	return s
 }
 
@@ -287,10 +325,7 @@ func WorthStoring(prev, next State) bool {
 	}
 	for k, b := range next.Blocks {
 		o := prev.Blocks[k]
-		if b.Since != o.Since || b.Until != o.Until {
-			return true
-		}
-		if b.EndedAt != o.EndedAt && o.Since.After(o.EndedAt) {
+		if !b.Since.Equal(o.Since) || !b.Until.Equal(o.Until) || b.ended() != o.ended() {
 			return true
 		}
 	}
@@ -300,7 +335,7 @@ func WorthStoring(prev, next State) bool {
 		}
 	}
 	parkedChanged := (prev.Parked == nil) != (next.Parked == nil) ||
-		(next.Parked != nil && *next.Parked != *prev.Parked)
+		(next.Parked != nil && (next.Parked.Reason != prev.Parked.Reason || !next.Parked.Since.Equal(prev.Parked.Since)))
 	return parkedChanged ||
 		next.LoadSeen != prev.LoadSeen ||
 		next.Generation != prev.Generation || next.Organization != prev.Organization ||

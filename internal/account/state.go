@@ -13,6 +13,11 @@ type Window struct {
 	Status         WindowStatus `json:"status,omitempty"`
 	ObservedAt     time.Time    `json:"observed_at"`
 	Source         Source       `json:"source,omitempty"`
+	// OpenAt is the instant of the newest reading that showed room here, PollOpenAt of the
+	// newest such one from the usage endpoint. They outlive the reading, so that an older
+	// rejection that is folded late does not begin a block which they have ended.
+	OpenAt     time.Time `json:"open_at,omitzero"`
+	PollOpenAt time.Time `json:"poll_open_at,omitzero"`
 }
 
 // At is the utilization at an instant: a window past its reset counts as empty until
@@ -59,18 +64,27 @@ type Block struct {
 // Pause reports whether the block is a pause and not a spent allowance.
 func (b Block) Pause() bool { return b.Cause == CauseThrottle || b.Cause == CauseBare }
 
-// Active reports whether the block holds at an instant: from its evidence up to, and
-// not at, Until.
-func (b Block) Active(now time.Time) bool {
-	return b.Since.After(b.EndedAt) && now.Before(b.Until)
-}
+// Active reports whether the block holds at an instant: up to, and not at, Until, unless
+// evidence newer than its own has ended it.
+func (b Block) Active(now time.Time) bool { return !b.ended() && now.Before(b.Until) }
+
+// ended reports whether there is newer evidence against the block than for it. At the
+// same instant the refusal wins: an answer that was refused, or charged as overage, may
+// well show room in its headers.
+func (b Block) ended() bool { return b.EndedAt.After(b.Since) }
 
 // Scopes reports whether the block applies to a request for a model of a family.
 func (b Block) Scopes(family, model string) bool {
 	return (b.Family == "" || b.Family == family) && (b.Model == "" || b.Model == model)
 }
 
-func (b Block) key() string { return b.Cause + "|" + b.Family + "|" + b.Model }
+func (b Block) key() string {
+	window := ""
+	if b.Cause != b.Window { // several windows can guard overage, each until its own reset
+		window = b.Window
+	}
+	return b.Cause + "|" + window + "|" + b.Family + "|" + b.Model
+}
 
 // Parked says why only the owner can make the account useful again.
 type Parked struct {

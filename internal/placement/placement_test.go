@@ -17,7 +17,11 @@ var rules = account.Rules{BarePause: 5 * time.Second}
 
 // read is a state with a reading: five-hour and weekly utilization, resets far away.
 func read(fiveHour, weekly float64) account.State {
-	return account.State{}.Observe(account.Reading{At: t0.Add(-time.Minute), Source: account.FromAnswer, Windows: []account.WindowReading{
+	return readAt(t0.Add(-time.Minute), fiveHour, weekly)
+}
+
+func readAt(at time.Time, fiveHour, weekly float64) account.State {
+	return account.State{}.Observe(account.Reading{At: at, Source: account.FromAnswer, Windows: []account.WindowReading{
 		{Name: account.FiveHour, Utilization: fiveHour, HasUtilization: true, ResetAt: t0.Add(4 * time.Hour)},
 		{Name: account.Weekly, Utilization: weekly, HasUtilization: true, ResetAt: t0.Add(5 * 24 * time.Hour)},
 	}}, 0, rules)
@@ -25,7 +29,7 @@ func read(fiveHour, weekly float64) account.State {
 
 // spent is a state whose five-hour window was rejected at an instant.
 func spent(at, reset time.Time) account.State {
-	return read(0.9, 0.2).Reject(account.Rejection{Kind: account.WindowSpent, At: at, Spent: []account.Spent{{Window: account.FiveHour, ResetAt: reset}}}, rules)
+	return readAt(at.Add(-time.Second), 0.9, 0.2).Reject(account.Rejection{Kind: account.WindowSpent, At: at, Spent: []account.Spent{{Window: account.FiveHour, ResetAt: reset}}}, rules)
 }
 
 func paused(at time.Time, wait time.Duration) account.State {
@@ -37,7 +41,7 @@ func parked() account.State {
 }
 
 func overage() account.State {
-	return read(0.2, 0.2).Observe(account.Reading{At: t0.Add(-30 * time.Minute), Overage: account.Overage{Charged: true}, Claim: account.FiveHour, Windows: []account.WindowReading{
+	return readAt(t0.Add(-time.Hour), 0.2, 0.2).Observe(account.Reading{At: t0.Add(-30 * time.Minute), Overage: account.Overage{Charged: true}, Claim: account.FiveHour, Windows: []account.WindowReading{
 		{Name: account.FiveHour, Utilization: 1.01, HasUtilization: true, ResetAt: t0.Add(3 * time.Hour), Status: account.Rejected},
 	}}, 0, rules)
 }
