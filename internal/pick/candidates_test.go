@@ -108,6 +108,8 @@ func unseen(n int64) change {
 	return func(c *pick.Candidate) { c.State.LoadSeen, c.Placed = 100, 100+n }
 }
 
+func allowOverage(c *pick.Candidate) { c.Account.Overage = true }
+
 func drain(c *pick.Candidate)   { c.Account.Draining = true }
 func tried(c *pick.Candidate)   { c.Tried = true }
 func foreign(c *pick.Candidate) { c.Serves = false }

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/internal/catalog"
@@ -30,7 +31,7 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 			if over < 0 || full < fulls[over] {
 				over = i
 			}
-		case stands[i].Blocked() && !guarded(now, r, c.State):
+		case stands[i].Blocked() && !slices.ContainsFunc(blocks(now, r, c), guardsOverage):
 			if cooling < 0 || full < fulls[cooling] {
 				cooling = i
 			}

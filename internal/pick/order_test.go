@@ -38,6 +38,7 @@ func TestOrder(t *testing.T) {
 		{"a guard of overage holds", []pick.Candidate{candidate("a", overage), candidate("b", fiveHour(1), cooling(time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
 		{"also behind a longer block", []pick.Candidate{candidate("a", overage, cooling(2*time.Hour)), candidate("b", fiveHour(1), cooling(time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
 		{"also when it is all there is", []pick.Candidate{candidate("a", overage)}, "none", pick.Nobody, "a:cooldown"},
+		{"no guard where overage is allowed", []pick.Candidate{candidate("a", overage, cooling(time.Hour), allowOverage)}, "a", pick.LastResort, "a:cooldown"},
 		{"another family's guard does not", []pick.Candidate{candidate("a", cooling(time.Hour), block(account.Block{Cause: account.CauseOverage, Family: "haiku"}, time.Hour))}, "a", pick.LastResort, "a:cooldown"},
 		{"never a parked one, nor what it cannot or must not use", []pick.Candidate{candidate("a", parked, cooling(1)), candidate("b", drain, cooling(1)), candidate("c", tried, cooling(1)), candidate("d", denied), candidate("e", foreign)}, "none", pick.Nobody, "a:parked b:draining c:tried d:not-allowed e:not-served"},
 	}

@@ -1,6 +1,9 @@
 package pick
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"holdfast/internal/account"
@@ -71,7 +74,7 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 	if !lacking.IsZero() {
 		return Standing{Reason: LacksFeature, Until: lacking}
 	}
-	b, blocked := c.State.BlockedUntil(now, r.Family, r.Model)
+	b, blocked := lastBlock(blocks(now, r, c))
 	if !blocked {
 		return Standing{}
 	}
@@ -85,12 +88,26 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 	return st
 }
 
-// guarded reports whether a block keeps the request from being paid as overage.
-func guarded(now time.Time, r Request, s account.State) bool {
-	for _, b := range s.ActiveBlocks(now, r.Family, r.Model) {
-		if b.Cause == account.CauseOverage {
-			return true
-		}
+// blocks are those that hold for the request. A guard of paid overage holds no more once
+// the owner has allowed overage, even if it was set before.
+func blocks(now time.Time, r Request, c Candidate) []account.Block {
+	active := c.State.ActiveBlocks(now, r.Family, r.Model)
+	if c.Account.Overage {
+		active = slices.DeleteFunc(active, guardsOverage)
 	}
-	return false
+	return active
+}
+
+func guardsOverage(b account.Block) bool { return b.Cause == account.CauseOverage }
+
+// lastBlock is the block that ends last; of several that end then the first by cause, so
+// that the answer is always the same.
+func lastBlock(blocks []account.Block) (account.Block, bool) {
+	if len(blocks) == 0 {
+		return account.Block{}, false
+	}
+	return slices.MaxFunc(blocks, func(a, b account.Block) int {
+		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(b.Cause, a.Cause), strings.Compare(b.Window, a.Window),
+			strings.Compare(b.Family, a.Family), strings.Compare(b.Model, a.Model))
+	}), true
 }

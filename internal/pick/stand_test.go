@@ -18,6 +18,7 @@ func TestStand(t *testing.T) {
 	opus := account.Block{Cause: account.WeeklyOf("opus"), Window: account.WeeklyOf("opus"), Family: "opus"}
 	haiku := account.Block{Cause: account.WeeklyOf("haiku"), Window: account.WeeklyOf("haiku"), Family: "haiku"}
 	bare := account.Block{Cause: account.CauseBare, Model: ordinary.Model}
+	overage := account.Block{Cause: account.CauseOverage, Window: account.Weekly}
 	throttle := account.Block{Cause: account.CauseThrottle}
 	tests := []struct {
 		name   string
@@ -41,6 +42,10 @@ func TestStand(t *testing.T) {
 		{name: "a pause of the account", c: candidate("a", block(throttle, time.Minute)), want: pick.Paused, until: time.Minute, cause: account.CauseThrottle, pinned: pick.Paused},
 		{name: "a pause of the model", c: candidate("a", block(bare, 5*time.Second)), want: pick.Paused, until: 5 * time.Second, cause: account.CauseBare, pinned: pick.Paused},
 		{name: "a pause of another model", r: pick.Request{Model: "claude-opus-4", Family: "opus"}, c: candidate("a", block(bare, 5*time.Second))},
+		{name: "overage is guarded", c: candidate("a", block(overage, time.Hour)), want: pick.Cooldown, until: time.Hour, cause: account.CauseOverage, pinned: pick.Cooldown},
+		{name: "until the owner allows it", c: candidate("a", block(overage, time.Hour), allowOverage)},
+		{name: "which lifts nothing else", c: candidate("a", block(overage, 2*time.Hour), cooling(time.Hour), allowOverage), want: pick.Cooldown, until: time.Hour, cause: account.FiveHour, pinned: pick.Cooldown},
+		{name: "two that end together: the first by cause", c: candidate("a", block(weekly, time.Hour), cooling(time.Hour)), want: pick.Cooldown, until: time.Hour, cause: account.FiveHour, pinned: pick.Cooldown},
 		{name: "the family is blocked", c: candidate("a", block(opus, time.Hour)), want: pick.ModelBlocked, until: time.Hour, cause: account.WeeklyOf("opus"), pinned: pick.ModelBlocked},
 		{name: "another family is blocked", c: candidate("a", block(haiku, time.Hour))},
 		{name: "lacks the feature", r: longContext, c: candidate("a", lacks(time.Minute)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},

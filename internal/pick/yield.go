@@ -26,7 +26,7 @@ func Yields(now time.Time, s catalog.Settings, r Request, cs []Candidate) (yield
 		if !st.Usable() && !st.Blocked() {
 			continue
 		}
-		room, at := roomAt(now, s, r, c.State)
+		room, at := roomAt(now, s, r, c)
 		if room {
 			return false, time.Time{}
 		}
@@ -55,7 +55,7 @@ func YieldsPinned(now time.Time, s catalog.Settings, r Request, c Candidate) (yi
 // roomAt reports whether an account has the headroom for background traffic, and if not,
 // when it has again: when its block and every window that stands in the way have ended.
 // The instant is zero when one of them has no told end.
-func roomAt(now time.Time, s catalog.Settings, r Request, st account.State) (room bool, at time.Time) {
+func roomAt(now time.Time, s catalog.Settings, r Request, c Candidate) (room bool, at time.Time) {
 	room, told := true, true
 	ends := func(t time.Time) {
 		room = false
@@ -64,12 +64,12 @@ func roomAt(now time.Time, s catalog.Settings, r Request, st account.State) (roo
 			at = t
 		}
 	}
-	for _, b := range st.ActiveBlocks(now, r.Family, r.Model) {
+	for _, b := range blocks(now, r, c) {
 		if !b.Pause() {
 			ends(b.Until)
 		}
 	}
-	for name, w := range st.Windows {
+	for name, w := range c.State.Windows {
 		u, known := utilization(now, w)
 		if known && account.Binds(name, r.Family) && u > 1-s.BackgroundHeadroom+slack {
 			ends(w.ResetAt)

@@ -33,6 +33,8 @@ func TestYields(t *testing.T) {
 		{"one that pauses has", []pick.Candidate{candidate("a", fiveHour(0.9)), candidate("b", throttled)}, none},
 		{"one that pauses longer than it cools has none", []pick.Candidate{candidate("a", throttled, cooling(time.Second))}, time.Second},
 		{"block and window must both end", []pick.Candidate{candidate("a", fiveHour(1), cooling(time.Hour))}, 2 * time.Hour},
+		{"a guard of overage too", []pick.Candidate{candidate("a", block(account.Block{Cause: account.CauseOverage}, time.Hour))}, time.Hour},
+		{"not where overage is allowed", []pick.Candidate{candidate("a", block(account.Block{Cause: account.CauseOverage}, time.Hour), allowOverage)}, none},
 		{"whichever ends later", []pick.Candidate{candidate("a", fiveHour(1), cooling(3*time.Hour))}, 3 * time.Hour},
 		{"an unread account has all of it", []pick.Candidate{candidate("a", fiveHour(0.9)), candidate("b", unread(3))}, none},
 		{"untold reset: the next poll may know", []pick.Candidate{candidate("a", window(account.FiveHour, 0.9, 0))}, 5 * time.Minute},
