@@ -27,11 +27,18 @@ const (
 // client takes answers as they come: nothing decompressed, nothing tried again.
 var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
 
-func send(t *testing.T, up *upstreamtest.Upstream, key, body string) (*http.Response, string, error) {
+// answer is an answer read to its end, if only a bad one.
+type answer struct {
+	StatusCode    int
+	Header        http.Header
+	ContentLength int64
+}
+
+func send(t *testing.T, up *upstreamtest.Upstream, key, body string) (answer, string, error) {
 	t.Helper()
 	resp := open(t, up, key, body)
 	b, err := io.ReadAll(resp.Body)
-	return resp, string(b), err
+	return answer{resp.StatusCode, resp.Header, resp.ContentLength}, string(b), err
 }
 
 // open sends a request and returns once the answer's headers are there.
