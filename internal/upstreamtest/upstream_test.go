@@ -27,29 +27,31 @@ const (
 // client takes answers as they come: nothing decompressed, nothing tried again.
 var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
 
-// answer is an answer read to its end, if only a bad one.
+// answer is an answer whose headers have come.
 type answer struct {
 	StatusCode    int
 	Header        http.Header
 	ContentLength int64
+	Body          io.Reader
 }
 
+// send returns an answer that was read to its end, if only a bad one.
 func send(t *testing.T, up *upstreamtest.Upstream, key, body string) (answer, string, error) {
 	t.Helper()
-	resp := open(t, up, key, body)
-	b, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, resp.ContentLength}, string(b), err
+	got := open(t, up, key, body)
+	b, err := io.ReadAll(got.Body)
+	return got, string(b), err
 }
 
 // open sends a request and returns once the answer's headers are there.
-func open(t *testing.T, up *upstreamtest.Upstream, key, body string) *http.Response {
+func open(t *testing.T, up *upstreamtest.Upstream, key, body string) answer {
 	t.Helper()
 	resp, err := client.Do(request(t.Context(), up, key, body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
+	return answer{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body}
 }
 
 func request(ctx context.Context, up *upstreamtest.Upstream, key, body string) *http.Request {
