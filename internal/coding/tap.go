@@ -7,8 +7,8 @@ import (
 )
 
 // Tap decodes an answer while it passes by. Write it what is passed on; it hands the
-// plain text to its sink, before Write returns and on the same goroutine. It never makes
-// its caller wait for anything but that, and never fails it: when decoding fails, the
+// plain text to its sink before Write returns, and nothing runs in between. It never
+// makes its caller wait for anything else, and never fails it: when decoding fails, the
 // sink hears no more, Err says why, and that is all.
 //
 // A Tap MUST be closed, or its memory is never given back. Its methods must not be called
