@@ -89,6 +89,15 @@ func (c Catalog) SetOverage(name string, allow bool) (Catalog, error) {
 	return c.change(name, func(a *account.Account) { a.Overage = allow })
 }
 
+// SetBaseURL points an account at another host; the URL is kept as CheckBaseURL returns it.
+func (c Catalog) SetBaseURL(name, url string) (Catalog, error) {
+	base, err := CheckBaseURL(url)
+	if err != nil {
+		return Catalog{}, err
+	}
+	return c.change(name, func(a *account.Account) { a.BaseURL = base })
+}
+
 // SetPlan records what a new login says of the plan.
 func (c Catalog) SetPlan(name, plan string) (Catalog, error) {
 	return c.change(name, func(a *account.Account) { a.Plan = plan })

@@ -54,7 +54,7 @@ func key(t *testing.T, c catalog.Catalog, name string) catalog.ClientKey {
 }
 
 func TestCheckName(t *testing.T) {
-	for _, name := range []string{"a", "7", "marlow", "team-2", "a.b_c", strings.Repeat("a", 64)} {
+	for _, name := range []string{"a", "7", "marlow", "team-2", "a.b_c", "xai-team", "hf_home", "task-force", strings.Repeat("a", 64)} {
 		if err := catalog.CheckName(name); err != nil {
 			t.Errorf("CheckName(%q): %v", name, err)
 		}
@@ -66,7 +66,7 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("CheckName(%q): got %v, want a refusal that gives the rule", name, err)
 		}
 	}
-	for _, name := range []string{"sk-ant-api03-abc", "SK-ANT-x", "hf_abc", "xai-abc"} {
+	for _, name := range []string{"sk-ant-api03-abc", "SK-ANT-x1", "hf_abcdefghijklmnopqrstuvwx", "xai-" + strings.Repeat("a", 30)} {
 		err := catalog.CheckName(name)
 		if err == nil || !strings.Contains(err.Error(), "--key-env") {
 			t.Errorf("CheckName of a secret: got %v, want advice", err)

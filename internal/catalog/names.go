@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -16,17 +17,22 @@ func (e Invalid) Error() string { return string(e) }
 
 const longestName = 64
 
-// keyBeginnings are how secrets begin; a name that does is most likely one.
-var keyBeginnings = []string{"sk-", "sk_", "hf_", "xai-"}
+// secret is how keys begin that people have at hand. A short name may begin with xai- or
+// hf_ without being one.
+var secret = regexp.MustCompile(`(?i)\b(?:sk[-_][a-z0-9_-]{4,}|(?:hf_|xai-)[a-z0-9_-]{20,})`)
+
+// LooksSecret reports whether a text that was typed holds what looks like a key.
+func LooksSecret(text string) bool { return secret.MatchString(text) }
+
+// HideSecrets returns a text without what looks like keys in it.
+func HideSecrets(text string) string { return secret.ReplaceAllString(text, "[secret]") }
 
 // CheckName refuses what cannot be a name of an account or a client key. The refusal
 // does not repeat what was typed: it may be a secret in the wrong place.
 func CheckName(name string) error {
-	for _, beginning := range keyBeginnings {
-		if strings.HasPrefix(strings.ToLower(name), beginning) {
-			return Invalid("this looks like a secret, not like a name; a secret is never given as an argument: " +
-				"use --key-env VARIABLE or --key-stdin")
-		}
+	if LooksSecret(name) {
+		return Invalid("this looks like a secret, not like a name; a secret is never given as an argument: " +
+			"use --key-env VARIABLE or --key-stdin")
 	}
 	if len(name) < 1 || len(name) > longestName || strings.ContainsFunc(name, notInName) || !alphanumeric(name[0]) {
 		return Invalid("a name has 1 to 64 characters of a-z, 0-9, dot, dash and underscore, and begins with a letter or digit")
