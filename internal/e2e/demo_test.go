@@ -1,0 +1,29 @@
+package e2e_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What a newcomer does first: serve the demonstration, paste the line it prints.
+func TestDemonstration(t *testing.T) {
+	b := newBench(t)
+	p := b.serve("--demo")
+	key := regexp.MustCompile(`ANTHROPIC_AUTH_TOKEN=(\S+)`).FindStringSubmatch(p.output())
+	if key == nil {
+		t.Fatalf("no ANTHROPIC_AUTH_TOKEN to paste in %q", p.output())
+	}
+	c := newClaudeCode(t, b.front.url, key[1])
+	first := c.start("hello")
+	answered(t, "first turn", first, "simulation: no model was asked")
+	second := c.turn("and again")
+	answered(t, "second turn", second, "simulation: no model was asked")
+	account := regexp.MustCompile(`Account "[^"]+"`)
+	if a, b := account.FindString(first.stdout), account.FindString(second.stdout); a == "" || a != b {
+		t.Errorf("account: got %q and then %q, want one", a, b)
+	}
+	if !strings.Contains(p.output(), "SIMULATION") {
+		t.Error("the program does not say that this is a simulation")
+	}
+}

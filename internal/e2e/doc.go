@@ -1,0 +1,25 @@
+// Package e2e holds the end-to-end tests: real coding agents, the real program, and a
+// scripted upstream in place of the provider.
+//
+// # What is real
+//
+// Claude Code and opencode, at the versions tools.sh names, run as a person would run
+// them, with a home folder and environment of their own. The program is built from
+// functions/local and runs as a process with a data folder on disk, so that it can be
+// killed and started again. Only the provider is package upstreamtest.
+//
+// Between client and program stands a front, which passes everything on and remembers
+// what the program answered: what a client heard and how often it asked can be counted
+// there, and a client keeps its base URL while programs come and go behind it.
+//
+//	client → front → holdfast serve → scripted upstream
+//
+// # Running them
+//
+// `make test` and `make e2e` install the clients and set HOLDFAST_TEST_TOOLS, the folder
+// that has npm/node_modules/.bin/claude and opencode. Plain `go test ./...` leaves these
+// tests out, loudly, because it must do without a network; make counts that as a failure.
+//
+// No test here measures time. Limits on how long a client may run keep a hanging one from
+// hanging the tests.
+package e2e

@@ -1,0 +1,141 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/internal/simulate"
+	"holdfast/internal/upstreamtest"
+)
+
+// A login taken over from Claude Code's own file, with what a subscription's token needs.
+func TestImportedLogin(t *testing.T) {
+	const access, refresh = "sk-ant-oat01-e2e-access-SECRET", "sk-ant-ort01-e2e-refresh-SECRET"
+	b := newBench(t)
+	b.secrets = append(b.secrets, access, refresh)
+	login := b.up.Account("login", access)
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	content, err := json.Marshal(map[string]any{"claudeAiOauth": map[string]any{
+		"accessToken": access, "refreshToken": refresh, "expiresAt": time.Now().Add(6 * time.Hour).UnixMilli(),
+		"scopes": []string{"user:inference", "user:profile"}, "subscriptionType": "max", "rateLimitTier": "default_claude_max_5x",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	added := b.run(nil, "account", "add", "login", "--provider", "anthropic", "--import", file, "--no-check", "--base-url", b.up.URL)
+	for _, secret := range b.secrets {
+		if strings.Contains(added.all(), secret) {
+			t.Error("account add prints a secret")
+		}
+	}
+	b.serve()
+	answered(t, "turn", newClaudeCode(t, b.front.url, b.key).start("hello"), "by account login.")
+
+	got := login.Requests()
+	if len(got) != 1 {
+		t.Fatalf("upstream requests: got %d, want 1", len(got))
+	}
+	h := got[0].Header
+	if h.Get("Authorization") != "Bearer "+access || h.Get("x-api-key") != "" {
+		t.Error("credential: want the access token as a bearer token and no key")
+	}
+	// The client's own flags, in its order, and the one that the token needs.
+	asked := b.front.exchanges()[0].asked["Anthropic-Beta"]
+	flags := strings.Split(strings.Join(h["Anthropic-Beta"], ","), ",")
+	var own []string
+	oauth := 0
+	for _, flag := range flags {
+		if strings.TrimSpace(flag) == "oauth-2025-04-20" {
+			oauth++
+			continue
+		}
+		own = append(own, flag)
+	}
+	if oauth != 1 || strings.Join(own, ",") != strings.Join(asked, ",") {
+		t.Errorf("anthropic-beta: got %q, want %q and oauth-2025-04-20 once", h["Anthropic-Beta"], asked)
+	}
+	for name, values := range h {
+		if strings.Contains(strings.Join(values, " "), b.key) {
+			t.Errorf("the client's key went upstream in %s", name)
+		}
+	}
+	if strings.Contains(string(got[0].Body), b.key) {
+		t.Error("the client's key went upstream in the body")
+	}
+	b.sealed()
+}
+
+// Every way a secret could get into the log: good and bad answers, an upstream that
+// repeats the credential in its error, wrong keys, broken bodies, an upstream that is away.
+// The end of the bench searches the log.
+func TestSecretsStayOutOfTheLog(t *testing.T) {
+	b := withAccounts(t)
+	const wrong = "hf_e2e-a-key-that-was-never-made-SECRET"
+	b.secrets = append(b.secrets, wrong)
+	p := b.serve()
+	c := newClaudeCode(t, b.front.url, b.key)
+	answered(t, "first turn", c.start("hello"), "by account")
+	home := firstAccount(b)
+	session := b.up.Requests()[0].Header.Get("x-claude-code-session-id")
+
+	for _, f := range []struct {
+		status  int
+		kind    string
+		message string
+	}{
+		{http.StatusBadRequest, "invalid_request_error", "cannot read this: "},
+		{http.StatusTooManyRequests, "rate_limit_error", "too much from "},
+		{http.StatusUnauthorized, "authentication_error", "invalid x-api-key: "},
+		{http.StatusUnauthorized, "authentication_error", "invalid x-api-key: "},
+		{http.StatusUnauthorized, "authentication_error", "invalid x-api-key: "},
+	} {
+		for _, account := range []*upstreamtest.Account{b.one, b.two} {
+			account.Always(upstreamtest.Failed(f.status, simulate.Failure{Type: f.kind, Message: f.message + keyOne + " " + keyTwo}))
+		}
+		b.post(t, b.key, `{"model":"claude-opus-5","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`, home.Name+f.message)
+	}
+	b.post(t, wrong, `{}`, "")
+	b.post(t, b.key+"x", `{}`, "")
+	b.post(t, b.key, `{"model":`, "")
+
+	for _, listing := range [][]string{{"account", "list", "--json"}, {"account", "list"}, {"account", "show", "one"}, {"key", "list"}, {"status", "--json"}} {
+		out := b.run(nil, listing...).all()
+		for _, secret := range b.secrets {
+			if strings.Contains(out, secret) {
+				t.Errorf("holdfast %s prints the secret that begins with %.16q", strings.Join(listing, " "), secret)
+			}
+		}
+	}
+	b.sealed()
+	if p.output() == "" {
+		t.Error("the program's log is empty, so it proves nothing")
+	}
+	if session == "" || strings.Contains(p.output(), session) {
+		t.Error("the log holds the conversation's own id")
+	}
+}
+
+// post sends one request through the program, whatever comes of it.
+func (b *bench) post(t *testing.T, key, body, conversation string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.front.url+"/v1/messages", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("anthropic-version", "2023-06-01")
+	req.Header.Set("X-Holdfast-Conversation", conversation)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+}
