@@ -111,6 +111,9 @@ type Refusal struct {
 	Status int
 	// Message is one sentence that tells the owner what to do.
 	Message string
+	// Request is the gateway's id of the request, which some providers' errors repeat;
+	// empty leaves it out.
+	Request string
 	// RetryAt is when trying again makes sense; zero when nothing is known.
 	RetryAt time.Time
 	// Window, Family and ResetAt tell of the spent window that ends soonest (Exhausted).
