@@ -1,0 +1,138 @@
+package anthropic
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"holdfast/internal/account"
+	"holdfast/internal/body"
+	"holdfast/internal/provider"
+)
+
+// Features that an account may lack. FeatureOf adds one for each model family.
+const (
+	// LongContext is the million-token context.
+	LongContext = "long-context"
+	// FastMode is the faster and dearer way of serving.
+	FastMode = "fast-mode"
+	// ThirdParty is being served though the client is not Claude Code. A subscription may
+	// refuse it, or draw on paid extra usage for it.
+	ThirdParty = "third-party-client"
+	// ExtraUsage is paid extra usage for a reason that cannot be told from the request
+	// beforehand, KeyPath a path that takes keys only, Scope a scope that the login was not
+	// given. No request lists these three: a refusal for them is one for that request.
+	ExtraUsage = "extra-usage"
+	KeyPath    = "key-path"
+	Scope      = "scope"
+)
+
+// FeatureOf names the right to use a model family at all, which a plan may lack.
+func FeatureOf(family string) string { return "model:" + family }
+
+const (
+	messages    = "/v1/messages"
+	countTokens = "/v1/messages/count_tokens"
+	batches     = "/v1/messages/batches"
+	complete    = "/v1/complete"
+	models      = "/v1/models"
+	files       = "/v1/files"
+	skills      = "/v1/skills"
+)
+
+// below reports whether a path is root or lies below it.
+func below(path, root string) bool {
+	rest, ok := strings.CutPrefix(path, root)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// Inspect implements provider.Provider.
+//
+// Bound is never true: nothing in a Messages body can be read by one account only.
+// encrypted_content occurs in web search results alone, and signatures of thinking
+// blocks are valid on every account.
+func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provider.Request {
+	r := provider.Request{
+		Role:   role(method, path, f),
+		Model:  f.Model,
+		Family: Family(f.Model),
+		Stream: f.Stream,
+		// The low-priority lane and the grace window belong to the account that offered
+		// them; elsewhere the header asks for what was never offered.
+		Stay: h.Get("Anthropic-Usage-Limit") != "",
+	}
+	r.Session, r.Agent, r.Source = session(h, f)
+	r.Features = features(h, r)
+	r.KnownBackground = isTitle(h, f)
+	return r
+}
+
+func role(method, path string, f body.Facts) provider.Role {
+	switch {
+	case below(path, batches), below(path, files), below(path, skills):
+		return provider.Stateful
+	case method != http.MethodPost:
+		return provider.Aside
+	case path == complete, path == messages && !isQuotaProbe(f):
+		return provider.Inference
+	default:
+		return provider.Aside
+	}
+}
+
+// isQuotaProbe recognizes the request by which Claude Code asks for the limit headers.
+func isQuotaProbe(f body.Facts) bool {
+	return f.MaxTokens == 1 && f.Messages == 1 && strings.TrimSpace(f.FirstUser) == "quota"
+}
+
+// isTitle recognizes the request by which Claude Code titles a session. Another
+// client's structured answer may have a title too, so the session header is asked for.
+func isTitle(h http.Header, f body.Facts) bool {
+	return h.Get(sessionHeader) != "" && f.OutputTitle && f.ToolsEmpty && f.Messages == 1
+}
+
+func features(h http.Header, r provider.Request) []string {
+	var list []string
+	_, long := trimMarks(r.Model)
+	fast := false
+	for _, v := range h[betaHeader] {
+		for flag := range strings.SplitSeq(v, ",") {
+			flag = strings.TrimSpace(flag)
+			long = long || strings.HasPrefix(flag, "context-1m")
+			fast = fast || strings.HasPrefix(flag, "fast-mode")
+		}
+	}
+	if long {
+		list = append(list, LongContext)
+	}
+	if fast {
+		list = append(list, FastMode)
+	}
+	if !strings.HasPrefix(h.Get("User-Agent"), "claude-cli/") {
+		list = append(list, ThirdParty)
+	}
+	if r.Family != "" {
+		list = append(list, FeatureOf(r.Family))
+	}
+	return list
+}
+
+// Serves implements provider.Provider. A subscription serves what Claude Code asks for;
+// batches and the old completions are billed to keys only. Administration and the
+// owner's own account pages are nobody's: an ordinary credential is refused there, and
+// such a refusal must not be held against it.
+func (Provider) Serves(kind account.Kind, path string, _ http.Header, _ provider.Request) bool {
+	if kind == account.Subscription {
+		return path == messages || path == countTokens || below(path, models) || below(path, files) || below(path, skills)
+	}
+	return below(path, "/v1") && !below(path, "/v1/organizations") && !below(path, "/v1/oauth")
+}
+
+// Target implements provider.Provider: every account is served by one host, which
+// spells its paths as clients do.
+func (Provider) Target(_ account.Kind, path string) (base, upstreamPath string) {
+	return "https://api.anthropic.com", path
+}
+
+// needs reports whether a request listed a feature.
+func needs(r provider.Request, feature string) bool { return slices.Contains(r.Features, feature) }
