@@ -1,0 +1,181 @@
+package account_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+)
+
+func encode(t *testing.T, s account.State) string {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// roundTrip stores and reads a state as a restart does.
+func roundTrip(t *testing.T, s account.State) account.State {
+	t.Helper()
+	var back account.State
+	if err := json.Unmarshal([]byte(encode(t, s)), &back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func TestStateRoundTrip(t *testing.T) {
+	r := answer(time.Nanosecond, said(window(account.FiveHour, 1.05, time.Hour), account.Rejected), window(account.WeeklyOf("opus"), 0.25, day))
+	r.Organization, r.Overage.Available = "org", true
+	s := account.State{}.Observe(r, 7, rules).
+		Observe(poll(time.Minute, window(account.Weekly, 0.5, day)), 8, rules).
+		Reject(spent(time.Minute+1, account.Weekly, "opus", 3*day), rules).
+		Served("opus", at(2*time.Minute)).
+		Reject(bare(time.Minute+2, "claude-opus-5"), rules).
+		Reject(account.Rejection{Kind: account.Entitlement, At: at(time.Minute), Feature: "long-context"}, rules).
+		LoggedIn(4).
+		Reject(account.Rejection{Kind: account.Funds, At: at(time.Minute), Code: "billing_error", Generation: 4}, rules).
+		Probed(at(3 * time.Minute))
+	s.ClearedAt = at(-day)
+	back := roundTrip(t, s)
+	if diff := cmp.Diff(s, back); diff != "" {
+		t.Errorf("stored and read (-want +got):\n%s", diff)
+	}
+	if account.WorthStoring(s, back) || account.WorthStoring(back, s) {
+		t.Error("got a difference worth storing between a state and itself")
+	}
+	if got := encode(t, account.State{}); got != "{}" {
+		t.Errorf("a state never seen: got %s, want {}", got)
+	}
+}
+
+func TestClear(t *testing.T) {
+	s := refuse(
+		spent(0, account.Weekly, "", 3*day), spent(0, account.Weekly, "opus", 3*day), bare(0, "claude-opus"),
+		account.Rejection{Kind: account.Entitlement, At: t0, Feature: "f"},
+		account.Rejection{Kind: account.Funds, At: t0, Code: "c"},
+	).Observe(answer(0, window(account.FiveHour, 0.5, 4*time.Hour)), 3, rules).Clear(at(time.Minute))
+	wantUsable(t, s, time.Minute, "opus", "haiku")
+	if s.Parked != nil || s.LacksFeature(at(time.Minute), "f") {
+		t.Errorf("got %+v, want neither parked nor a refused feature", s)
+	}
+	if !s.Seen() || s.Windows[account.FiveHour].At(at(time.Minute)) != 0.5 {
+		t.Error("got the readings lost, want them kept")
+	}
+	for _, d := range []time.Duration{0, time.Minute} {
+		void := s.Reject(spent(d, account.Weekly, "", 3*day), rules).
+			Reject(account.Rejection{Kind: account.Funds, At: at(d), Code: "c"}, rules).
+			Observe(answer(d, window(account.FiveHour, 0.9, time.Hour)), 0, rules)
+		wantUsable(t, void, time.Minute, "opus")
+		if void.Parked != nil || void.Windows[account.FiveHour].Utilization != 0.5 {
+			t.Errorf("evidence of %v: got it counted, want it void", d)
+		}
+	}
+	wantUntil(t, s.Reject(spent(time.Minute+1, account.Weekly, "", 3*day), rules), "opus", 3*day)
+	if late := s.Clear(t0); !late.ClearedAt.Equal(at(time.Minute)) {
+		t.Errorf("an older clear folded late: got cleared at %v, want %v", late.ClearedAt, at(time.Minute))
+	}
+}
+
+func TestLoggedIn(t *testing.T) {
+	refused := func(generation int64) account.Rejection {
+		return account.Rejection{Kind: account.BadCredential, At: at(time.Hour), Code: "c", Generation: generation}
+	}
+	s := refuse(refused(1), spent(0, account.Weekly, "", 3*day)).LoggedIn(2)
+	if s.Parked != nil {
+		t.Errorf("got parked for %q, want not parked", s.Parked.Reason)
+	}
+	wantUntil(t, s, "opus", 3*day) // a login moves no limit
+	if late := s.Reject(refused(1), rules); late.Parked != nil {
+		t.Error("a late refusal of the old login: got parked")
+	}
+	if again := s.Reject(refused(2), rules); again.Parked == nil {
+		t.Error("a refusal of the new login: got not parked")
+	}
+	if older := s.LoggedIn(1); older.Generation != 2 {
+		t.Errorf("an older login folded late: got generation %d, want 2", older.Generation)
+	}
+}
+
+func TestProbed(t *testing.T) {
+	s := account.State{}.Probed(at(1)).Probed(at(0))
+	if !s.ProbedAt.Equal(at(1)) {
+		t.Errorf("got %v, want the newest", s.ProbedAt)
+	}
+}
+
+func TestFullest(t *testing.T) {
+	s := account.State{}.Observe(answer(0,
+		window(account.FiveHour, 0.5, time.Hour), window(account.Weekly, 0.4, day), window(account.WeeklyOf("opus"), 0.9, day),
+		account.WindowReading{Name: account.Tokens, Status: account.Allowed},
+	), 0, rules)
+	tests := []struct {
+		name, family string
+		when         time.Duration
+		window       string
+		u            float64
+	}{
+		{"whole account", "haiku", 0, account.FiveHour, 0.5},
+		{"the family's own", "opus", 0, account.WeeklyOf("opus"), 0.9},
+		{"no family", "", 0, account.FiveHour, 0.5},
+		{"at a reset", "haiku", time.Hour, account.Weekly, 0.4},
+		{"1 ns before it", "haiku", time.Hour - 1, account.FiveHour, 0.5},
+		{"all reset: the first by name", "opus", day, account.FiveHour, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			name, u, found := s.Fullest(at(tt.when), tt.family)
+			if name != tt.window || u != tt.u || !found {
+				t.Errorf("got %s %v, want %s %v", name, u, tt.window, tt.u)
+			}
+			if got := s.Headroom(at(tt.when), tt.family); got != 1-tt.u {
+				t.Errorf("headroom: got %v, want %v", got, 1-tt.u)
+			}
+		})
+	}
+	if _, _, found := (account.State{}).Fullest(t0, ""); found {
+		t.Error("a state never seen: got a fullest window")
+	}
+	if got := (account.State{}).Headroom(t0, ""); got != 1 {
+		t.Errorf("a state never seen: got headroom %v, want 1", got)
+	}
+	over := account.State{}.Observe(answer(0, window(account.FiveHour, 1.08, time.Hour)), 0, rules)
+	if got := over.Headroom(t0, ""); got != 0 {
+		t.Errorf("over full: got headroom %v, want 0", got)
+	}
+}
+
+func TestWindowNames(t *testing.T) {
+	for _, tt := range []struct {
+		window, family string
+		binds          bool
+	}{
+		{account.FiveHour, "opus", true},
+		{account.Weekly, "", true},
+		{"weekly:opus", "opus", true},
+		{"weekly:opus", "haiku", false},
+		{"weekly:opus", "", false},
+		{"30d:opus", "opus", true},
+	} {
+		if got := account.Binds(tt.window, tt.family); got != tt.binds {
+			t.Errorf("%s for %q: got %v, want %v", tt.window, tt.family, got, tt.binds)
+		}
+	}
+	if got := account.FamilyOf(account.WeeklyOf("opus")); got != "opus" {
+		t.Errorf("got %q, want opus", got)
+	}
+}
+
+func TestBlockedUntilIsTheLast(t *testing.T) {
+	s := refuse(spent(0, account.FiveHour, "", 2*time.Hour), spent(0, account.Weekly, "", 3*day), spent(0, "30d", "", 3*day))
+	for range 20 { // maps have no order
+		if b, _ := s.BlockedUntil(t0, "opus", ""); b.Cause != "30d" {
+			t.Fatalf("got %s, want 30d: the first by name of those that end last", b.Cause)
+		}
+	}
+}
