@@ -9,7 +9,8 @@ import (
 // maxDepth is how deep values may nest: encoding/json's own limit.
 const maxDepth = 10000
 
-// SyntaxError says why a body is not a JSON object.
+// SyntaxError says why a body is not a JSON object. Its text is for a sentence that says
+// that it is not.
 type SyntaxError struct {
 	// Offset is where the fault was found, in bytes from the start of the body; the
 	// body's length when it ends too early.
@@ -19,7 +20,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("the body is not a JSON object: at byte %d %s", e.Offset, e.Reason)
+	return fmt.Sprintf("at byte %d %s", e.Offset, e.Reason)
 }
 
 // span is a part of the body: of a string, what is between its quotes, undecoded.

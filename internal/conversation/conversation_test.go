@@ -120,6 +120,9 @@ func TestAgents(t *testing.T) {
 		}
 		seen[got.Key] = r.Agent
 	}
+	if _, ok := seen[identify("", provider.Request{Session: "another", Agent: "a-1"}, facts{}).Key]; ok {
+		t.Error("agent a-1 of another session: got a key of this one, want its own")
+	}
 	// No other cut of the same letters is the same agent.
 	a := identify("", provider.Request{Session: "ab", Agent: "c"}, facts{})
 	b := identify("", provider.Request{Session: "a", Agent: "bc"}, facts{})
