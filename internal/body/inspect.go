@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 )
 
 const (
@@ -388,7 +389,8 @@ func (s *scanner) facts() Facts {
 
 // id is a string that is no longer than an id may be, else empty.
 func (s *scanner) id(p span) string {
-	s.scratch = appendText(s.scratch[:0], s.data[p.from:p.to], maxID+1)
+	// Room for one character too many shows that there is one.
+	s.scratch = appendText(s.scratch[:0], s.data[p.from:p.to], maxID+utf8.UTFMax)
 	if len(s.scratch) > maxID {
 		return ""
 	}

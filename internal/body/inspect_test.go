@@ -92,6 +92,7 @@ func TestFactsOfOddBodies(t *testing.T) {
 		{"user_id of 5 kB", `{"metadata":{"user_id":"` + strings.Repeat("u", 5000) + `"}}`, facts{}},
 		{"user_id at the limit", `{"metadata":{"user_id":"` + strings.Repeat("u", 2048) + `"}}`, facts{UserID: strings.Repeat("u", 2048)}},
 		{"user_id over the limit", `{"metadata":{"user_id":"` + strings.Repeat("u", 2049) + `"}}`, facts{}},
+		{"user_id over the limit by a wide character", `{"metadata":{"user_id":"` + strings.Repeat("u", 2047) + `€"}}`, facts{}},
 		{"last one wins", `{"model":"a","stream":true,"model":"b","stream":false,"metadata":{"user_id":"u"},"metadata":{}}`, facts{Model: "b"}},
 		{"last one wins, of another type", `{"model":"a","model":null}`, facts{}},
 		{"messages twice", `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}],"messages":[{"role":"user","content":"c"}]}`, facts{Messages: 1, FirstUser: "c"}},
