@@ -181,7 +181,7 @@ func (s State) Reject(r Rejection, rules Rules) State {
 			break // a refusal of a credential that has been replaced since
 		}
 		if s.Parked == nil || r.At.After(s.Parked.Since) {
-			s.Parked = &Parked{Since: r.At, Reason: r.Code}
+			s.Parked = &Parked{Since: r.At, Reason: r.Reason()}
 		}
 	case Overload, ClientFault, Network, NotAnswered:
 	}

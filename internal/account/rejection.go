@@ -74,5 +74,13 @@ type Rejection struct {
 	Code, Rule string
 }
 
+// Reason is the most telling word for the owner: the rule, else the provider's own code.
+func (r Rejection) Reason() string {
+	if r.Rule != "" {
+		return r.Rule
+	}
+	return r.Code
+}
+
 // Rejected reports whether there is a rejection at all; the zero value is none.
 func (r Rejection) Rejected() bool { return r.Kind != "" }

@@ -114,7 +114,7 @@ func (s Situation) owned(handBack Plan, r account.Rejection, at int) Plan {
 		return handBack
 	}
 	refusal := Refusal{Cause: NoAccount, Bound: s.mustStay()}
-	refusal.Owner = []Need{{s.Candidates[at].Account.Name, r.Code}}
+	refusal.Owner = []Need{{s.Candidates[at].Account.Name, r.Reason()}}
 	if !refusal.Bound {
 		if all := s.nobody(); all.Cause == NoAccount {
 			refusal.Owner = all.Owner

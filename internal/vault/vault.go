@@ -20,8 +20,8 @@ import (
 
 // Box seals and opens; data sealed with additional data opens only with the same.
 type Box interface {
-	Seal(plaintext, additional []byte) ([]byte, error)
-	Open(sealed, additional []byte) ([]byte, error)
+	Seal(plaintext []byte, additional string) ([]byte, error)
+	Open(sealed []byte, additional string) ([]byte, error)
 }
 
 // Vault keeps credentials in Store, sealed by Box. Both are required.
@@ -36,8 +36,8 @@ type envelope struct {
 	Sealed     []byte `json:"sealed"`
 }
 
-func additional(id account.ID, generation int64) []byte {
-	return []byte(string(id) + "|" + strconv.FormatInt(generation, 10))
+func additional(id account.ID, generation int64) string {
+	return string(id) + "|" + strconv.FormatInt(generation, 10)
 }
 
 // Load reads and opens an account's credential. It returns the revision to give to Save;

@@ -1,0 +1,233 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/coding"
+	"holdfast/internal/credential"
+	"holdfast/internal/forward"
+	"holdfast/internal/placement"
+	"holdfast/internal/provider"
+)
+
+// answer is an upstream's answer that the client has not got yet.
+type answer struct {
+	resp       *http.Response
+	at         time.Time // when its headers arrived
+	reading    account.Reading
+	ctx        context.Context
+	cancel     context.CancelFunc
+	generation int64
+	// head is what was read of an error's body to judge it.
+	head []byte
+}
+
+func (a *answer) close() {
+	if a != nil {
+		a.cancel()
+		_ = a.resp.Body.Close() // nothing more is wanted of it
+	}
+}
+
+// limits are the answer's limit headers, for the log.
+func (a *answer) limits() map[string]string {
+	out := map[string]string{}
+	for k, v := range a.resp.Header {
+		for _, p := range limitHeaders {
+			if strings.HasPrefix(k, p) {
+				out[strings.ToLower(k)] = strings.Join(v, ", ")
+			}
+		}
+	}
+	return out
+}
+
+// send makes an attempt at candidate i.
+func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
+	acct := x.sit.Candidates[i].Account
+	target, err := x.target(acct)
+	if err != nil {
+		return nil, err
+	}
+	header := forward.Outgoing(x.r.Header)
+	x.prov.Authorize(header, acct.Kind, cred)
+	ctx, cancel := context.WithCancel(x.r.Context())
+	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, x.body)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	now := x.g.now()
+	if x.report.headers == 0 {
+		x.report.headers = now.Sub(x.start)
+	}
+	return &answer{
+		resp: resp, at: now, reading: x.prov.Read(resp.Header, now), ctx: ctx, cancel: cancel, generation: cred.Generation,
+	}, nil
+}
+
+// target is the URL on an account: the provider's, or its path on the account's own host.
+func (x *exchange) target(a account.Account) (*url.URL, error) {
+	base, path := x.prov.Target(a.Kind, x.route.Path)
+	if a.BaseURL != "" {
+		base = a.BaseURL
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	u.Path, u.RawPath = path, ""
+	if path == x.route.Path {
+		u.RawPath = x.route.RawPath // as the client encoded it
+	}
+	u.RawQuery, u.ForceQuery = x.r.URL.RawQuery, x.r.URL.ForceQuery
+	return u, nil
+}
+
+// Bounds of reading an error's body.
+const (
+	maxErrorBody  = 64 << 10
+	errorPatience = 15 * time.Second
+)
+
+// judge classifies an answer by its status and, where it is an error, by the beginning of
+// its body.
+func (x *exchange) judge(i int, a *answer) account.Rejection {
+	if a.resp.StatusCode >= 400 {
+		late := time.AfterFunc(errorPatience, a.cancel)
+		a.head, _ = io.ReadAll(io.LimitReader(a.resp.Body, maxErrorBody)) // what came is judged
+		late.Stop()
+	}
+	return x.prov.Classify(provider.Answer{
+		Status: a.resp.StatusCode, Header: a.resp.Header, Body: plain(a.resp.Header, a.head), At: a.at,
+		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.generation,
+	})
+}
+
+// plain decodes the beginning of an error's body where it came compressed, as far as it
+// goes: it may have been cut at maxErrorBody. What cannot be decoded is judged as it is.
+func plain(h http.Header, body []byte) []byte {
+	if h.Get("Content-Encoding") == "" {
+		return body
+	}
+	var decoded []byte
+	t, err := coding.NewTap(h.Values("Content-Encoding"), maxErrorBody, func(p []byte) { decoded = append(decoded, p...) })
+	if err != nil {
+		return body
+	}
+	_, _ = t.Write(body)
+	_ = t.Close() // what could be decoded is there
+	if len(decoded) == 0 {
+		return body
+	}
+	return decoded
+}
+
+// begin writes the head of an upstream's answer.
+func (x *exchange) begin(a *answer) {
+	h := x.w.Header()
+	forward.Returning(h, a.resp.Header)
+	x.mark(h)
+	x.w.WriteHeader(a.resp.StatusCode)
+}
+
+// mark puts this gateway's own headers on an answer.
+func (x *exchange) mark(h http.Header) {
+	h["X-Holdfast-Request"] = []string{x.id}
+	if x.report.account != "" {
+		h["X-Holdfast-Account"] = []string{x.report.account}
+	}
+	if x.pinSaid == "" {
+		x.pinSaid = "none"
+	}
+	if x.name != "" {
+		h["X-Holdfast-Pin"] = []string{x.pinSaid}
+	}
+}
+
+// handBack gives the client the upstream's error as it came.
+func (x *exchange) handBack(a *answer) {
+	x.report.outcome = "handed-back"
+	relay := x.relay(a)
+	x.settle(a, relay.Run(io.MultiReader(bytes.NewReader(a.head), a.resp.Body)), false)
+}
+
+func (x *exchange) relay(a *answer) *forward.Relay {
+	return &forward.Relay{
+		W: x.w, Client: x.r.Context(), Cancel: a.cancel, Limits: x.g.limits, Begin: func() { x.begin(a) },
+		Since: a.at, Length: a.resp.ContentLength,
+	}
+}
+
+// deliver relays an answer that is good by its head, reading along. An error that comes
+// before any content may still be answered by another account; p is then that plan.
+func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, next bool) {
+	x.learnBeside("write a reading", i, a, account.Rejection{}, "")
+	t := newTap(x, i, a)
+	relay := x.relay(a)
+	relay.Tap, relay.Events, relay.MayHold, relay.NeedBody = t, t.comments, t.mayHold, t.inference
+	err := relay.Run(a.resp.Body)
+	t.close()
+	x.report.usage = t.usage
+	switch {
+	case errors.Is(err, forward.ErrAbandoned) && t.page:
+		a.close()
+		x.report.err = errors.New("a web page came instead of an answer")
+		x.refuse(notAnswered(x.name))
+		return nil, p, false
+	case errors.Is(err, forward.ErrAbandoned):
+		x.writes.Wait() // the reading's fold and the rejection's are of one state
+		return x.rejected(i, a, t.rejection)
+	case !relay.Begun() && err != nil && x.r.Context().Err() == nil:
+		a.close()
+		x.report.err = err
+		x.refuse(notAnswered(x.name))
+		return nil, p, false
+	}
+	if err == nil && t.unfinished() {
+		err = forward.ErrCut
+	}
+	x.report.outcome = "served"
+	if t.rejection.Rejected() { // passed on after content had begun, and learnt from
+		x.report.outcome = "failed-in-stream"
+		x.logRejection(i, a, t.rejection)
+		x.learnBeside("write what an error in a stream taught", i, nil, t.rejection, "")
+	} else if err == nil && x.blocked(i) {
+		x.learnBeside("end a family's block", i, nil, account.Rejection{}, x.req.Family)
+	}
+	x.settle(a, err, t.boundary())
+	x.touchLate()
+	return nil, p, false
+}
+
+// settle ends an exchange whose answer was begun.
+func (x *exchange) settle(a *answer, err error, boundary bool) {
+	defer a.close()
+	switch {
+	case err == nil:
+	case errors.Is(err, forward.ErrClient):
+		x.report.outcome = "client-left"
+		if !x.begun() {
+			return
+		}
+		x.report.err = nil
+	default:
+		x.report.outcome, x.report.err = "cut", err
+		if boundary && x.prov != nil {
+			// Between two events an error event in the client's own dialect is well formed.
+			_, _ = x.w.Write(x.prov.StreamError(cut(err)))
+			return
+		}
+		x.report.err = errors.Join(err, errAbort)
+	}
+}
+
+func (x *exchange) begun() bool { return x.w.status != 0 }

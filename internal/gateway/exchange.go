@@ -1,0 +1,366 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/body"
+	"holdfast/internal/catalog"
+	"holdfast/internal/conversation"
+	"holdfast/internal/forward"
+	"holdfast/internal/pick"
+	"holdfast/internal/pin"
+	"holdfast/internal/placement"
+	"holdfast/internal/provider"
+	"holdfast/internal/route"
+	"holdfast/internal/store"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	g     *Gateway
+	w     *answerWriter
+	r     *http.Request
+	id    string
+	start time.Time
+
+	route   route.Route
+	name    account.Provider
+	prov    provider.Provider // nil until the route is known
+	config  *configuration
+	hashes  []string // of the secrets shown that have the form of a client key
+	key     catalog.ClientKey
+	body    []byte
+	facts   body.Facts
+	req     provider.Request
+	who     conversation.Identity
+	states  map[account.ID]store.StateRecord
+	sit     placement.Situation
+	pinSaid string // X-Holdfast-Pin
+	// touched is the pin as a touch beside the answer left it.
+	touched atomic.Pointer[pin.Record]
+
+	// writes are the store writes that run beside the answer; the exchange ends after them.
+	writes sync.WaitGroup
+	report report
+}
+
+// report is what the log line says.
+type report struct {
+	outcome  string // served, handed-back, refused, client-left, cut, panic
+	account  string
+	refusal  provider.RefusalKind
+	attempts int
+	status   int
+	storeFor time.Duration // of the read before the first send
+	headers  time.Duration // from start to the upstream's headers
+	usage    provider.Usage
+	err      error
+}
+
+func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
+	var id [9]byte
+	_, _ = rand.Read(id[:]) // never fails
+	x := &exchange{g: g, r: r, id: hex.EncodeToString(id[:]), start: g.now(), w: &answerWriter{ResponseWriter: w}}
+	// An earlier answer on this connection may have left its deadline behind.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	return x
+}
+
+// answerWriter notes whether an answer was begun.
+type answerWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *answerWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *answerWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets a response controller reach the connection.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// errAbort makes finish break the connection off, so that the client sees a broken answer
+// and never a clean end.
+var errAbort = errors.New("the answer was broken off")
+
+// finish ends the exchange on every path: it turns a panic into an answer or a broken
+// connection, answers where nothing did, waits for the writes and logs.
+func (x *exchange) finish() {
+	abort := false
+	switch p := recover(); {
+	case p == nil:
+	case p == http.ErrAbortHandler:
+		abort = true
+	default:
+		x.report.outcome = "panic"
+		x.g.log.Error("panic", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+		if x.w.status == 0 {
+			x.refuse(internalFault(x.id))
+			x.report.outcome = "panic"
+		} else {
+			abort = true
+		}
+	}
+	if errors.Is(x.report.err, errAbort) {
+		abort = true
+	}
+	if x.w.status == 0 && !abort && x.r.Context().Err() == nil {
+		x.g.log.Error("no answer", "request", x.id)
+		x.refuse(internalFault(x.id))
+	}
+	x.writes.Wait()
+	x.g.open.Add(-1)
+	x.logLine()
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// beside runs a store write beside the answer.
+func (x *exchange) beside(what string, write func(ctx context.Context) error) {
+	ctx := context.WithoutCancel(x.r.Context()) // what was learnt is kept, also when the client left
+	x.writes.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				x.g.log.Error("panic", "request", x.id, "panic", p, "in", what, "stack", string(debug.Stack()))
+			}
+		}()
+		if err := write(ctx); err != nil {
+			x.g.log.Error("write beside the answer", "request", x.id, "what", what, "error", err)
+		}
+	})
+}
+
+// serve is the way of a request up to its plan.
+func (x *exchange) serve() {
+	rt, err := route.Of(route.Request{
+		Method: x.r.Method, EscapedPath: x.r.URL.EscapedPath(),
+		AnthropicVersion: x.r.Header.Get("Anthropic-Version") != "", Upgrade: isUpgrade(x.r.Header),
+	})
+	if err != nil {
+		x.refuse(badRequest(err.Error()))
+		return
+	}
+	x.route = rt
+	switch rt.Kind {
+	case route.Nowhere:
+		x.refuse(notFound())
+	case route.Hello:
+		x.hello()
+	case route.Health:
+		x.healthCheck()
+	case route.Status, route.StatusPage:
+		x.status()
+	case route.NoWebSocket:
+		x.refuse(noWebSocket())
+	case route.Provider:
+		x.forProvider(rt.Provider)
+	case route.ByModel:
+		// Until the body is read its errors have the shape that most clients of these paths know.
+		x.forProvider("")
+	}
+}
+
+// forProvider serves a request that goes to a provider; name is empty when only the
+// body's model tells which.
+func (x *exchange) forProvider(name account.Provider) {
+	if name != "" && !x.speaks(name) {
+		return
+	}
+	if !x.authenticate() || !x.readBody() {
+		return
+	}
+	if name == "" && !x.speaks(route.ForModel(x.facts.Model)) {
+		return
+	}
+	x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
+	x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
+	if !x.look() {
+		return
+	}
+	x.run(x.plan())
+}
+
+// speaks settles the provider, or refuses one that this gateway does not have.
+func (x *exchange) speaks(name account.Provider) bool {
+	p, ok := x.g.providers[name]
+	if !ok {
+		x.refuse(noProvider(name))
+		return false
+	}
+	x.name, x.prov = name, p
+	return true
+}
+
+// look reads what the decision needs, in one round trip, and settles the situation.
+func (x *exchange) look() bool {
+	g, ctx, now := x.g, x.r.Context(), x.g.now()
+	q := store.Query{
+		Catalog: g.catalog.age(now) >= catalogFresh,
+		States:  x.config.ids[x.name],
+	}
+	q.Credentials = g.credentials.missing(q.States)
+	if x.who.Key != "" {
+		q.Pins = append(q.Pins, x.who.Key)
+		if x.who.Parent != "" && x.who.Parent != x.who.Key {
+			q.Pins = append(q.Pins, x.who.Parent)
+		}
+	}
+	v, err := g.store.Read(ctx, q)
+	if err == nil && q.Catalog {
+		if next := g.catalog.offer(v.Catalog, now); next.Revision != x.config.Revision {
+			x.config = next
+			err = x.lookAgain(ctx, &v)
+		}
+	}
+	if err == nil {
+		err = g.hold(v.Credentials)
+	}
+	if err != nil {
+		x.storeFailed(err)
+		return false
+	}
+	var ok bool
+	if x.key, ok = x.config.key(x.hashes); !ok { // revoked since we last looked
+		x.refuse(unauthorized())
+		return false
+	}
+	x.report.storeFor = g.now().Sub(now)
+	x.states = v.States
+	x.sit = x.situation(v)
+	return true
+}
+
+// lookAgain reads the states of accounts that a newer catalog brought.
+func (x *exchange) lookAgain(ctx context.Context, v *store.View) error {
+	var q store.Query
+	for _, id := range x.config.ids[x.name] {
+		if _, ok := v.States[id]; !ok {
+			q.States = append(q.States, id)
+		}
+	}
+	q.Credentials = x.g.credentials.missing(q.States)
+	more, err := x.g.store.Read(ctx, q)
+	if err != nil {
+		return err
+	}
+	for id, s := range more.States {
+		v.States[id] = s
+	}
+	for id, c := range more.Credentials {
+		v.Credentials[id] = c
+	}
+	return nil
+}
+
+// situation is what the plan is made from.
+func (x *exchange) situation(v store.View) placement.Situation {
+	now := x.g.now()
+	s := placement.Situation{
+		Now: now, Policy: x.config.PolicyOf(x.name), Settings: x.config.settings,
+		Request: pick.Request{
+			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features, Background: x.background(),
+		},
+		Pins: x.req.Role == provider.Inference && x.who.Key != "",
+		Stay: x.req.Stay, Bound: x.req.Bound,
+	}
+	for _, a := range x.config.accounts[x.name] {
+		st := v.States[a.ID]
+		s.Candidates = append(s.Candidates, pick.Candidate{
+			Account: a, State: st.State, Placed: st.Placed,
+			Serves:  x.prov.Serves(a.Kind, x.route.Path, x.r.Header, x.req),
+			Allowed: x.key.Allows(a.ID),
+		})
+	}
+	if p, ok := v.Pins[x.who.Key]; ok {
+		s.Pin = &p
+	}
+	if p, ok := v.Pins[x.who.Parent]; ok && x.who.Parent != "" {
+		s.Parent = &p
+	}
+	return s
+}
+
+// background reports whether the request yields to interactive traffic. A client key's
+// mark or the client's own header says so; a known client's marks only where the owner
+// chose to heed them.
+func (x *exchange) background() bool {
+	return x.key.Background || x.r.Header.Get("X-Holdfast-Priority") == "background" ||
+		(x.req.KnownBackground && x.config.settings.YieldKnownBackground)
+}
+
+// plan makes the first plan. A request that no pin directs is picked for with the counts
+// of this process's own placements.
+func (x *exchange) plan() placement.Plan {
+	if x.sit.Pin != nil && x.sit.Pin.Live(x.sit.Now) {
+		return placement.Begin(x.sit)
+	}
+	var p placement.Plan
+	x.g.placements.pick(x.sit.Candidates, func(cs []pick.Candidate) (int, bool) {
+		x.sit.Candidates = cs
+		p = placement.Begin(x.sit)
+		return p.Chosen, p.Step == placement.Serve && p.Pin == placement.New
+	})
+	return p
+}
+
+func (x *exchange) storeFailed(err error) {
+	if err = unavailable(x.r.Context(), err); errors.Is(err, forward.ErrClient) {
+		x.clientLeft()
+		return
+	}
+	x.report.err = err
+	x.refuse(storeUnavailable(x.g.now()))
+}
+
+func (x *exchange) clientLeft() { x.report.outcome = "client-left" }
+
+// logLine is the one line that every request leaves.
+func (x *exchange) logLine() {
+	r := &x.report
+	if r.outcome == "" {
+		r.outcome = "answered-here"
+	}
+	attrs := []slog.Attr{
+		slog.String("request", x.id), slog.String("outcome", r.outcome), slog.Int("status", x.w.status),
+		slog.Duration("total", x.g.now().Sub(x.start)),
+	}
+	if x.name != "" {
+		attrs = append(attrs, slog.String("provider", string(x.name)), slog.String("key", x.key.Name), slog.String("account", r.account),
+			slog.String("pin", x.pinSaid), slog.String("conversation_key", x.who.Source), slog.String("model", x.req.Model),
+			slog.Int("attempts", r.attempts), slog.Duration("store", r.storeFor), slog.Duration("upstream_headers", r.headers))
+	}
+	if r.refusal != "" {
+		attrs = append(attrs, slog.String("error_kind", string(r.refusal)))
+	}
+	if r.usage.Prompt() > 0 {
+		attrs = append(attrs, slog.Int64("input_tokens", r.usage.Prompt()), slog.Int64("cache_read_tokens", r.usage.CacheRead),
+			slog.Int64("output_tokens", r.usage.Output))
+	}
+	level := slog.LevelInfo
+	if r.err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("error", r.err.Error()))
+	}
+	x.g.log.LogAttrs(context.WithoutCancel(x.r.Context()), level, "request", attrs...)
+}

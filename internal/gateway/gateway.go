@@ -1,0 +1,142 @@
+// Package gateway is the handler: it authenticates a request, finds its conversation's
+// account, forwards, and learns from the answer.
+//
+// One request, in order: its route; its client key; its body, read once and inspected in
+// one pass; one read of the store that brings pin, states and, now and then, the catalog;
+// a plan (package placement); the claims that the plan needs, each one conditional write;
+// the upstream attempt (package forward); and beside the answer, what was learnt from it,
+// folded into the store. What the plan says after a rejection is done the same way again.
+//
+// # What it holds
+//
+// In memory it keeps nothing that the store does not have, but for a second or two: the
+// catalog, opened credentials by their generation, and placements that another request of
+// this process is just making. Several processes may serve from one store.
+//
+// # Never
+//
+// It never guesses: without the store a request is refused. It never asks which provider
+// it is serving; that is behind provider.Provider. It never sends a client's secret
+// upstream, nor an account's anywhere but to its own host, and it logs neither bodies nor
+// ids of conversations.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/clientkey"
+	"holdfast/internal/forward"
+	"holdfast/internal/provider"
+	"holdfast/internal/store"
+	"holdfast/internal/vault"
+)
+
+// Box opens credentials and hashes client keys.
+type Box interface {
+	vault.Box
+	clientkey.Hasher
+}
+
+// Options are what a gateway is made of. Store, Box and Providers are required.
+type Options struct {
+	Store     *store.Store
+	Box       Box
+	Providers map[account.Provider]provider.Provider
+	// Transport carries attempts; nil makes one for Limits.
+	Transport http.RoundTripper
+	// Limits of an attempt's phases; the zero value stands for forward.DefaultLimits.
+	Limits forward.Limits
+	// MaxOpen bounds the requests that are open at once; 0 stands for 1000.
+	MaxOpen int
+	// Log takes one line a request; nil discards.
+	Log *slog.Logger
+	// Now is the clock; nil stands for time.Now.
+	Now     func() time.Time
+	Version string
+}
+
+// Gateway is the handler. Make one with New.
+type Gateway struct {
+	store     *store.Store
+	vault     vault.Vault
+	hasher    clientkey.Hasher
+	providers map[account.Provider]provider.Provider
+	transport http.RoundTripper
+	limits    forward.Limits
+	maxOpen   int64
+	log       *slog.Logger
+	now       func() time.Time
+	version   string
+
+	catalog     catalogCache
+	credentials credentialCache
+	placements  placements
+	kept        keptCounts
+	inFlight    gauge
+	health      healthCache
+	open        atomic.Int64
+}
+
+const defaultMaxOpen = 1000
+
+// New returns a gateway. It contacts nobody.
+func New(o Options) (*Gateway, error) {
+	if o.Store == nil || o.Box == nil || len(o.Providers) == 0 {
+		return nil, errors.New("a gateway needs a store, a box and at least one provider")
+	}
+	if o.Limits == (forward.Limits{}) {
+		o.Limits = forward.DefaultLimits
+	}
+	if o.Transport == nil {
+		o.Transport = forward.NewTransport(o.Limits)
+	}
+	if o.MaxOpen == 0 {
+		o.MaxOpen = defaultMaxOpen
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Gateway{
+		store: o.Store, vault: vault.Vault{Store: o.Store, Box: o.Box}, hasher: o.Box, providers: o.Providers,
+		transport: o.Transport, limits: o.Limits, maxOpen: int64(o.MaxOpen), log: o.Log, now: o.Now, version: o.Version,
+	}, nil
+}
+
+// InFlight returns how many requests each account is serving in this process.
+func (g *Gateway) InFlight() map[account.ID]int { return g.inFlight.snapshot() }
+
+// Close closes idle upstream connections. Requests that run are not disturbed.
+func (g *Gateway) Close() {
+	if t, ok := g.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// ServeHTTP serves one request. Whatever happens, the client hears an answer: a panic
+// ends this request alone, and a path that answered nothing becomes a 500.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newExchange(g, w, r)
+	defer x.finish()
+	if open := g.open.Add(1); open > g.maxOpen {
+		x.refuse(busy(g.maxOpen, g.now()))
+		return
+	}
+	x.serve()
+}
+
+// unavailable tells a store that failed from a client that left.
+func unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return forward.ErrClient
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"holdfast/internal/body"
+	"holdfast/internal/clientkey"
+	"holdfast/internal/coding"
+)
+
+// shown are the secrets that a request shows, in either place, that have the form of a
+// client key. What stands beside a valid key is ignored.
+func shown(h http.Header) []string {
+	var secrets []string
+	for _, v := range h["Authorization"] {
+		scheme, secret, ok := strings.Cut(strings.TrimSpace(v), " ")
+		if ok && strings.EqualFold(scheme, "bearer") {
+			secrets = append(secrets, strings.TrimSpace(secret))
+		}
+	}
+	for _, v := range h["X-Api-Key"] {
+		secrets = append(secrets, strings.TrimSpace(v))
+	}
+	formed := secrets[:0]
+	for _, s := range secrets {
+		if clientkey.WellFormed(s) {
+			formed = append(formed, s)
+		}
+	}
+	return formed
+}
+
+// authenticate finds who calls, by the newest configuration in memory; look checks again
+// against the store's. A text that is not a client key by its form costs no read.
+func (x *exchange) authenticate() bool {
+	for _, s := range shown(x.r.Header) {
+		x.hashes = append(x.hashes, clientkey.Hash(x.g.hasher, s))
+	}
+	if len(x.hashes) == 0 {
+		x.refuse(unauthorized())
+		return false
+	}
+	if x.config = x.g.catalog.current.Load(); x.config != nil {
+		var ok bool
+		if x.key, ok = x.config.key(x.hashes); ok {
+			return true
+		}
+	}
+	var err error
+	if x.config, err = x.g.configurationWithin(x.r.Context(), unknownKeyPause); err != nil {
+		x.storeFailed(err)
+		return false
+	}
+	var ok bool
+	if x.key, ok = x.config.key(x.hashes); !ok {
+		x.refuse(unauthorized())
+	}
+	return ok
+}
+
+// Bounds of reading a request.
+const (
+	// bodyPatience is how long a client may pause within its body.
+	bodyPatience = time.Minute
+	// drainAtMost is what is read and dropped of a body that is too large, so that the
+	// client hears the answer instead of a broken connection.
+	drainAtMost = 64 << 20
+)
+
+// readBody reads the body once and inspects it in one pass.
+func (x *exchange) readBody() bool {
+	limit := x.config.settings.MaxBody
+	raw, err := x.readAll(limit)
+	var large *tooLargeError
+	switch {
+	case errors.As(err, &large):
+		x.refuse(tooLarge(limit, false))
+		return false
+	case err != nil && x.r.Context().Err() != nil:
+		x.clientLeft()
+		return false
+	case err != nil:
+		x.report.err = err
+		x.refuse(badRequest("The request's body broke off. Send it whole."))
+		return false
+	}
+	x.body = raw
+	if len(raw) == 0 {
+		return true
+	}
+	plain, err := coding.Decode(x.r.Header.Values("Content-Encoding"), raw, limit)
+	switch {
+	case errors.Is(err, coding.ErrUnknown):
+		x.refuse(unsupportedCoding(err))
+		return false
+	case errors.Is(err, coding.ErrTooLarge):
+		x.refuse(tooLarge(limit, true))
+		return false
+	case err != nil:
+		x.refuse(badRequest(fmt.Sprintf("The request's body is not what its Content-Encoding says: %v. Send it as declared, or plain.", err)))
+		return false
+	}
+	if !isJSON(x.r.Header.Get("Content-Type")) {
+		return true // uploads are not ours to read
+	}
+	if x.facts, err = body.Inspect(plain); err != nil {
+		x.refuse(badRequest(fmt.Sprintf("The request's body is not a JSON object: %v.", err)))
+		return false
+	}
+	return true
+}
+
+// isJSON takes a body without a type for JSON: that is what these APIs are sent.
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "" || media == "application/json" || strings.HasSuffix(media, "+json") || media == "text/plain"
+}
+
+type tooLargeError struct{}
+
+func (*tooLargeError) Error() string { return "the body is over the limit" }
+
+// readAll reads the body, held once, up to limit bytes.
+func (x *exchange) readAll(limit int64) ([]byte, error) {
+	if x.r.Body == nil || x.r.Body == http.NoBody {
+		return nil, nil
+	}
+	in := &patientReader{r: x.r.Body, rc: http.NewResponseController(x.w), now: x.g.now}
+	defer in.done()
+	if x.r.ContentLength > limit {
+		_, _ = io.CopyN(io.Discard, in, drainAtMost)
+		return nil, &tooLargeError{}
+	}
+	if n := x.r.ContentLength; n > 0 {
+		b := make([]byte, n)
+		got, err := io.ReadFull(in, b)
+		if err == io.EOF && got == 0 {
+			err = nil
+		}
+		return b[:got], err
+	}
+	b, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		_, _ = io.CopyN(io.Discard, in, drainAtMost)
+		return nil, &tooLargeError{}
+	}
+	return b, err
+}
+
+// patientReader gives the client a limited time between two reads of its body.
+type patientReader struct {
+	r        io.Reader
+	rc       *http.ResponseController
+	now      func() time.Time
+	deadline time.Time
+}
+
+func (p *patientReader) Read(b []byte) (int, error) {
+	if now := p.now(); p.deadline.Sub(now) < bodyPatience*3/4 {
+		p.deadline = now.Add(bodyPatience)
+		_ = p.rc.SetReadDeadline(p.deadline) // not every platform has deadlines; those have their own
+	}
+	return p.r.Read(b)
+}
+
+func (p *patientReader) done() { _ = p.rc.SetReadDeadline(time.Time{}) }
+
+func isUpgrade(h http.Header) bool {
+	return strings.EqualFold(strings.TrimSpace(h.Get("Upgrade")), "websocket")
+}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/pick"
+	"holdfast/internal/placement"
+	"holdfast/internal/status"
+	"holdfast/internal/store"
+)
+
+// hello answers a client that warms its connection up. It says nothing about accounts.
+func (x *exchange) hello() {
+	x.report.outcome = "hello"
+	h := x.w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Holdfast-Request", x.id)
+	x.w.WriteHeader(http.StatusOK)
+	if x.r.Method != http.MethodHead {
+		_, _ = x.w.Write([]byte("holdfast\n"))
+	}
+}
+
+// healthFor is how long a look at the health is good for: it needs no credentials, so it
+// must not cost a store read each time.
+const healthFor = time.Second
+
+type healthCache struct {
+	mu      sync.Mutex
+	at      time.Time
+	healthy bool
+}
+
+// healthCheck answers 200 when the store answers and an account could take a new
+// conversation now, as picking itself sees it; else 503.
+func (x *exchange) healthCheck() {
+	x.report.outcome = "health"
+	g, c := x.g, &x.g.health
+	c.mu.Lock()
+	if now := g.now(); now.Sub(c.at) >= healthFor {
+		c.healthy, c.at = x.healthy(), now
+	}
+	healthy := c.healthy
+	c.mu.Unlock()
+	code, text := http.StatusOK, "ok\n"
+	if !healthy {
+		code, text = http.StatusServiceUnavailable, "unavailable\n"
+	}
+	x.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	x.w.WriteHeader(code)
+	if x.r.Method != http.MethodHead {
+		_, _ = x.w.Write([]byte(text))
+	}
+}
+
+func (x *exchange) healthy() bool {
+	snap, err := x.g.store.Snapshot(x.r.Context(), false)
+	if err != nil {
+		x.report.err = err
+		return false
+	}
+	settings, now := snap.Catalog.Settings(), x.g.now()
+	for p := range x.g.providers {
+		s := placement.Situation{Now: now, Policy: snap.Catalog.PolicyOf(p), Settings: settings}
+		for _, a := range snap.Catalog.Of(p) {
+			st := snap.States[a.ID]
+			s.Candidates = append(s.Candidates, pick.Candidate{Account: a, State: st.State, Placed: st.Placed, Serves: true, Allowed: true})
+		}
+		if plan := placement.Begin(s); plan.Step == placement.Serve && pick.Stand(now, s.Request, s.Candidates[plan.Chosen], settings).Usable() {
+			return true
+		}
+	}
+	return false
+}
+
+// status answers with the status JSON, for admin keys.
+func (x *exchange) status() {
+	if !x.authenticate() {
+		return
+	}
+	var err error
+	if x.config, err = x.g.configurationWithin(x.r.Context(), catalogFresh); err != nil {
+		x.storeFailed(err)
+		return
+	}
+	var ok bool
+	if x.key, ok = x.config.key(x.hashes); !ok || !x.key.Admin {
+		r := unauthorized()
+		r.Message = "holdfast: the status needs an admin client key. `holdfast key create NAME --admin` makes one."
+		x.refuse(r)
+		return
+	}
+	snap, err := x.g.store.Snapshot(x.r.Context(), true)
+	if err != nil {
+		x.storeFailed(err)
+		return
+	}
+	body, err := json.MarshalIndent(statusOf(snap, x.g.InFlight(), x.g.now()), "", "  ")
+	if err != nil {
+		x.report.err = err
+		x.refuse(internalFault(x.id))
+		return
+	}
+	x.report.outcome = "status"
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Cache-Control", "no-store")
+	x.w.WriteHeader(http.StatusOK)
+	if x.r.Method != http.MethodHead {
+		_, _ = x.w.Write(append(body, '\n'))
+	}
+}
+
+func statusOf(s store.Snapshot, inFlight map[account.ID]int, now time.Time) status.Report {
+	if inFlight == nil {
+		inFlight = map[account.ID]int{}
+	}
+	return status.Of(status.Input{Now: now, Catalog: *s.Catalog.Catalog, States: s.States, Pins: s.Pins, InFlight: inFlight})
+}

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/pick"
+	"holdfast/internal/store"
+)
+
+// heldCredential is an opened credential with the revision it was read at.
+type heldCredential struct {
+	credential.Credential
+	revision int64
+}
+
+func (c *credentialCache) get(id account.ID) (heldCredential, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	h, ok := c.open[id]
+	return h, ok
+}
+
+func (c *credentialCache) put(id account.ID, h heldCredential) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[account.ID]heldCredential{}
+	}
+	if old, ok := c.open[id]; !ok || h.revision >= old.revision {
+		c.open[id] = h
+	}
+}
+
+// missing returns the ids whose credential is not in memory.
+func (c *credentialCache) missing(ids []account.ID) []account.ID {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []account.ID
+	for _, id := range ids {
+		if _, ok := c.open[id]; !ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// hold opens sealed credentials into memory.
+func (g *Gateway) hold(sealed map[account.ID]store.SealedRecord) error {
+	for id, record := range sealed {
+		c, err := g.vault.Open(id, record)
+		if err != nil {
+			return fmt.Errorf("open the credential of an account: %w", err)
+		}
+		g.credentials.put(id, heldCredential{c, record.Revision})
+	}
+	return nil
+}
+
+// credentialOf returns an account's credential of at least a generation, from memory or
+// read anew. It is false when the account has none.
+func (g *Gateway) credentialOf(ctx context.Context, id account.ID, generation int64) (credential.Credential, bool, error) {
+	if h, ok := g.credentials.get(id); ok && h.Generation >= generation {
+		return h.Credential, true, nil
+	}
+	return g.rereadCredential(ctx, id)
+}
+
+func (g *Gateway) rereadCredential(ctx context.Context, id account.ID) (credential.Credential, bool, error) {
+	record, err := g.store.Credential(ctx, id)
+	if err != nil || record.Revision == 0 {
+		return credential.Credential{}, false, err
+	}
+	if err := g.hold(map[account.ID]store.SealedRecord{id: record}); err != nil {
+		return credential.Credential{}, false, err
+	}
+	h, _ := g.credentials.get(id)
+	return h.Credential, true, nil
+}
+
+// placements knows the conversations that this process has placed and whose count may not
+// be in what a concurrent request read. Without it, requests that come together would all
+// pick by the same counts. Processes do not see each other's until the store does: two of
+// them may place a few conversations on the same account at the same instant, which the
+// next picks make up for.
+type placements struct {
+	mu   sync.Mutex
+	seen map[account.ID]int64
+}
+
+// pick chooses with counts that include this process's own, and counts the choice.
+func (p *placements) pick(cs []pick.Candidate, choose func([]pick.Candidate) (int, bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range cs {
+		cs[i].Placed = max(cs[i].Placed, p.seen[cs[i].Account.ID])
+	}
+	i, counts := choose(cs)
+	if !counts {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[account.ID]int64{}
+	}
+	p.seen[cs[i].Account.ID] = cs[i].Placed + 1
+}
+
+// correct takes the store's count.
+func (p *placements) correct(id account.ID, n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[account.ID]int64{}
+	}
+	p.seen[id] = max(p.seen[id], n)
+}
+
+// maxKept bounds the conversations whose counts wait for a touch.
+const maxKept = 10_000
+
+// keptCounts counts the requests that found their pin since its last touch; the touch
+// carries them, so that counting costs no write.
+type keptCounts struct {
+	mu sync.Mutex
+	n  map[string]int64
+}
+
+func (k *keptCounts) add(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.n == nil || len(k.n) >= maxKept {
+		k.n = map[string]int64{} // counts are for the status alone; losing some is better than growing
+	}
+	k.n[key]++
+}
+
+func (k *keptCounts) take(key string) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.n[key]
+	delete(k.n, key)
+	return n
+}
+
+// gauge counts what is going on per account.
+type gauge struct {
+	mu sync.Mutex
+	n  map[account.ID]int
+}
+
+// enter counts one in; the function it returns counts it out, once.
+func (g *gauge) enter(id account.ID) (leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.n == nil {
+		g.n = map[account.ID]int{}
+	}
+	g.n[id]++
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.n[id]--; g.n[id] == 0 {
+			delete(g.n, id)
+		}
+	})
+}
+
+func (g *gauge) snapshot() map[account.ID]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.n)
+}

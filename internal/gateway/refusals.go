@@ -1,0 +1,215 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/forward"
+	"holdfast/internal/placement"
+	"holdfast/internal/provider"
+)
+
+// This file is the one table that turns what went wrong into what the client hears.
+
+// refuse answers in the provider's own shape of an error.
+func (x *exchange) refuse(r provider.Refusal) {
+	if x.w.status != 0 {
+		return
+	}
+	if x.report.outcome == "" {
+		x.report.outcome = "refused"
+	}
+	x.report.refusal, r.Request = r.Kind, x.id
+	h := x.w.Header()
+	extra, body := http.Header(nil), []byte(nil)
+	if x.prov != nil {
+		extra, body = x.prov.Refuse(r, x.g.now())
+	} else {
+		extra, body = plainRefusal(r)
+	}
+	for k, v := range extra {
+		h[k] = v
+	}
+	x.mark(h)
+	h.Set("X-Holdfast-Error", string(r.Kind))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(r.Status)
+	if x.r.Method != http.MethodHead {
+		_, _ = x.w.Write(body) // a client that left does not hear it
+	}
+}
+
+// plainRefusal is the shape for paths that belong to no provider.
+func plainRefusal(r provider.Refusal) (http.Header, []byte) {
+	var e struct {
+		Error struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	e.Error.Type, e.Error.Message = string(r.Kind), r.Message
+	body, _ := json.Marshal(e) // strings always encode
+	return http.Header{"Content-Type": {"application/json"}}, body
+}
+
+func unauthorized() provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.Unauthorized, Status: http.StatusUnauthorized,
+		Message: "holdfast: no valid client key was sent. Send one as bearer token or as x-api-key; `holdfast key create NAME` makes one.",
+	}
+}
+
+func badRequest(message string) provider.Refusal {
+	return provider.Refusal{Kind: provider.BadRequest, Status: http.StatusBadRequest, Message: "holdfast: " + message}
+}
+
+func notFound() provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.NotFound, Status: http.StatusNotFound,
+		Message: "holdfast: there is nothing at this path. Send the API's own path, such as /v1/messages, or with the provider in front, such as /anthropic/v1/messages.",
+	}
+}
+
+func noProvider(name account.Provider) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.NotFound, Status: http.StatusNotFound,
+		Message: fmt.Sprintf("holdfast: this path belongs to provider %s, which this version does not serve.", name),
+	}
+}
+
+func noWebSocket() provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.BadRequest, Status: http.StatusUpgradeRequired,
+		Message: "holdfast: WebSocket is not served here; use plain HTTP.",
+	}
+}
+
+func tooLarge(limit int64, inflated bool) provider.Refusal {
+	what := "The request's body"
+	if inflated {
+		what += ", once decompressed,"
+	}
+	return provider.Refusal{
+		Kind: provider.TooLarge, Status: http.StatusRequestEntityTooLarge,
+		Message: fmt.Sprintf("holdfast: %s is larger than the limit of %d bytes. Send less, or raise it with `holdfast settings set max_body SIZE`.", what, limit),
+	}
+}
+
+func unsupportedCoding(err error) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.BadRequest, Status: http.StatusUnsupportedMediaType,
+		Message: fmt.Sprintf("holdfast: %v. Send the body plain, or as gzip, deflate, br or zstd.", err),
+	}
+}
+
+func storeUnavailable(now time.Time) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.StoreUnavailable, Status: http.StatusServiceUnavailable, RetryAt: now.Add(2 * time.Second),
+		Message: "holdfast: the gateway's store did not answer, so nothing was sent on. Try again; if it lasts, look at the gateway's log.",
+	}
+}
+
+func contended(now time.Time) provider.Refusal {
+	r := storeUnavailable(now)
+	r.Message = "holdfast: other requests changed this conversation's pin at the same time, so nothing more was sent on. Try again."
+	return r
+}
+
+func busy(limit int64, now time.Time) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.Paused, Status: http.StatusTooManyRequests, RetryAt: now.Add(time.Second),
+		Message: fmt.Sprintf("holdfast: %d requests are open at once, which is the limit. Try again when some have ended.", limit),
+	}
+}
+
+func internalFault(id string) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.Internal, Status: http.StatusInternalServerError,
+		Message: fmt.Sprintf("holdfast: something went wrong in the gateway. Its log tells more under request %s.", id),
+	}
+}
+
+func unreachable(name account.Provider, acct string) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway,
+		Message: fmt.Sprintf("holdfast: %s did not answer over HTTP (account %s). No account was marked; check the gateway's network, VPN or proxy, and try again.", name, acct),
+	}
+}
+
+func notAnswered(name account.Provider) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway,
+		Message: fmt.Sprintf("holdfast: what came back is no answer of %s; something between the gateway and it seems to have answered, or cut it off. No account was marked; try again.", name),
+	}
+}
+
+// cut is what a stream that cannot go on says.
+func cut(err error) provider.Refusal {
+	message := "holdfast: the provider's answer broke off before its end. Try again."
+	if errors.Is(err, forward.ErrIdle) {
+		message = "holdfast: the provider fell silent in the middle of its answer and was given up. Try again."
+	}
+	return provider.Refusal{Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway, Message: message}
+}
+
+// renderRefusal puts a plan's refusal into words.
+func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
+	now := x.g.now()
+	out := provider.Refusal{RetryAt: r.RetryAt, Window: r.Block.Window, Family: r.Block.Family, ResetAt: r.RetryAt, Status: http.StatusTooManyRequests}
+	models := ""
+	if r.Block.Family != "" {
+		models = " for " + r.Block.Family + " models"
+	}
+	switch r.Cause {
+	case placement.Exhausted:
+		out.Kind = provider.Exhausted
+		who := fmt.Sprintf("every %s account that could serve this is spent%s; the first one is back", x.name, models)
+		if r.Bound {
+			who = "the account that holds this conversation's state is spent" + models + " and no other can continue it; it is back"
+		}
+		out.Message = fmt.Sprintf("holdfast: %s at %s (in %s).", who, r.RetryAt.UTC().Format(time.RFC3339), roundUp(r.RetryAt.Sub(now), time.Minute))
+		if r.Block.Cause == account.CauseOverage {
+			out.Message += " Going on now would be charged as extra usage; `holdfast account overage NAME allow` permits that."
+		}
+	case placement.Paused:
+		out.Kind = provider.Paused
+		out.Message = fmt.Sprintf("holdfast: the provider refused this account's last requests for a moment; try again in %s.", roundUp(r.RetryAt.Sub(now), time.Second))
+	case placement.Yielded:
+		out.Kind = provider.Yielded
+		out.Message = "holdfast: too little allowance is left for background requests; interactive ones go first."
+	case placement.NoAccount:
+		out.Kind, out.Status = provider.NoAccount, http.StatusServiceUnavailable
+		out.Message = "holdfast: " + x.noAccount(r)
+	}
+	return out
+}
+
+func (x *exchange) noAccount(r placement.Refusal) string {
+	var names []string
+	for _, n := range r.Owner {
+		names = append(names, fmt.Sprintf("%s (%s)", n.Account, n.Reason))
+	}
+	switch {
+	case len(names) > 0 && r.Bound:
+		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. Mend it, then run `holdfast account clear NAME`.", names[0])
+	case len(names) > 0:
+		return fmt.Sprintf("no %s account can serve this; these need their owner: %s. Mend one, then run `holdfast account clear NAME`.", x.name, strings.Join(names, ", "))
+	case r.Bound:
+		return "the account that holds this conversation's state was removed, so the conversation cannot go on. Start a new one."
+	case r.Draining:
+		return fmt.Sprintf("every %s account that could serve this is draining. Run `holdfast account resume NAME`, or add one.", x.name)
+	case len(x.sit.Candidates) == 0:
+		return fmt.Sprintf("no %s account is configured. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`.", x.name, x.name)
+	}
+	return fmt.Sprintf("none of the %s accounts serves this path, or the client key %q may not use those that do. See `holdfast account list` and `holdfast key list`.", x.name, x.key.Name)
+}
+
+func roundUp(d, unit time.Duration) time.Duration {
+	return max(unit, (d + unit - 1).Truncate(unit))
+}

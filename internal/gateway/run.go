@@ -1,0 +1,381 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/pin"
+	"holdfast/internal/placement"
+)
+
+// maxPlans bounds how often a plan is made anew because another process was faster.
+const maxPlans = 8
+
+// run carries plans out until the client has an answer.
+func (x *exchange) run(p placement.Plan) {
+	var last *answer // the upstream's, not yet handed on
+	defer func() {
+		if last != nil {
+			last.close()
+		}
+	}()
+	for range maxPlans {
+		x.logPlan(p)
+		switch p.Step {
+		case placement.Refuse:
+			x.refuse(x.renderRefusal(p.Refusal))
+			return
+		case placement.HandBack:
+			if last == nil { // nothing was sent: the race was lost to an account that cannot serve now
+				x.refuse(contended(x.g.now()))
+				return
+			}
+			x.handBack(last)
+			return
+		case placement.Serve:
+		}
+		lost, err := x.secure(&p)
+		if err != nil {
+			x.storeFailed(err)
+			return
+		}
+		if lost {
+			continue // p is the new plan
+		}
+		if last != nil {
+			last.close()
+			last = nil
+		}
+		var next bool
+		if last, p, next = x.attempt(p.Chosen); !next {
+			return
+		}
+	}
+	x.report.err = errors.New("the plan changed too often")
+	x.refuse(contended(x.g.now()))
+}
+
+// secure makes the writes that a plan depends on: the try of a blocked account, a trial,
+// the pin. When another process was faster it puts the new plan into p and returns true.
+// A trial that was counted before the pin was lost is given away; that is rare, and the
+// account gets its others.
+func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
+	ctx, i := x.r.Context(), p.Chosen
+	id := x.sit.Candidates[i].Account.ID
+	if p.Probe {
+		ours := false
+		interval := x.sit.Settings.ProbeInterval
+		x.sit.Now = x.g.now()
+		now := x.sit.Now
+		err := x.fold(ctx, i, func(s account.State) (account.State, bool) {
+			ours = now.Sub(s.ProbedAt) >= interval
+			return s.Probed(now), ours
+		})
+		if err != nil {
+			return false, err
+		}
+		if !ours {
+			*p = x.replan()
+			return true, nil
+		}
+	}
+	if p.Trial {
+		n, ours, err := x.g.store.Place(ctx, id, x.sit.Settings.TrialRequests)
+		if err != nil {
+			return false, err
+		}
+		x.g.placements.correct(id, n)
+		if !ours {
+			x.sit.Candidates[i].Placed = n
+			*p = x.replan()
+			return true, nil
+		}
+	}
+	won, err := x.securePin(p)
+	if err != nil {
+		return false, err
+	}
+	if !won {
+		x.sit.Fresh = false
+		*p = placement.Lost(x.sit)
+		return true, nil
+	}
+	if (p.Pin == placement.New || p.Pin == placement.Move) && !p.Trial {
+		x.beside("count a placement", func(ctx context.Context) error {
+			n, _, err := x.g.store.Place(ctx, id, 0)
+			x.g.placements.correct(id, n)
+			return err
+		})
+	}
+	return false, nil
+}
+
+func (x *exchange) replan() placement.Plan {
+	x.sit.Now = x.g.now()
+	if x.sit.Sent == 0 {
+		return x.plan()
+	}
+	return placement.Lost(x.sit)
+}
+
+// securePin claims, moves or touches the pin as the plan says. It is false when another
+// process changed it; x.sit.Pin is then the winner's.
+func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
+	g, ctx, now := x.g, x.r.Context(), x.g.now()
+	a := x.sit.Candidates[p.Chosen].Account
+	ttl := x.pinTTL()
+	var stored pin.Record
+	switch p.Pin {
+	case placement.NoPin:
+		x.pinSaid = "none"
+		return true, nil
+	case placement.Keep:
+		x.pinSaid = "kept"
+		x.keep(*x.sit.Pin, now, ttl)
+		return true, nil
+	case placement.New:
+		stored, won, err = g.store.ClaimPin(ctx, x.who.Key, pin.New(a, x.sit.Bound, now, ttl), now)
+		if won {
+			x.sit.Fresh, x.pinSaid = true, "new"
+		}
+	case placement.Move:
+		stored, won, err = g.store.ReplacePin(ctx, x.who.Key, x.sit.Pin.Move(a.ID, now, ttl))
+		if won && !x.sit.Fresh {
+			x.pinSaid = "moved"
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	x.sit.Pin = &stored
+	return won, nil
+}
+
+func (x *exchange) pinTTL() time.Duration {
+	if x.sit.Bound || (x.sit.Pin != nil && x.sit.Pin.Bound) {
+		return x.sit.Settings.BoundPinTTL
+	}
+	return x.sit.Settings.PinTTL
+}
+
+// keep counts a request that found its pin, and touches the pin if that is due.
+func (x *exchange) keep(p pin.Record, now time.Time, ttl time.Duration) {
+	x.g.kept.add(x.who.Key)
+	if p.TouchDue(x.sit.Bound, now, ttl) {
+		x.beside("touch the pin", x.touch(p, now, ttl))
+	}
+}
+
+func (x *exchange) touch(p pin.Record, now time.Time, ttl time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		stored, _, err := x.g.store.ReplacePin(ctx, x.who.Key, p.Touch(x.sit.Bound, x.g.kept.take(x.who.Key), now, ttl))
+		if err == nil {
+			x.touched.Store(&stored)
+		}
+		return err // a lost race is no error: the winner touched or moved it
+	}
+}
+
+// touchLate touches the pin again at the end of an answer that took long: the
+// conversation was active until now.
+func (x *exchange) touchLate() {
+	if x.pinSaid == "none" || x.sit.Pin == nil {
+		return
+	}
+	now, ttl := x.g.now(), x.pinTTL()
+	if now.Sub(x.sit.Now) < pin.TouchEvery(ttl) {
+		return
+	}
+	x.writes.Wait()
+	p := *x.sit.Pin
+	if touched := x.touched.Load(); touched != nil {
+		p = *touched
+	}
+	if p.Live(now) && p.TouchDue(x.sit.Bound, now, ttl) {
+		x.beside("touch the pin", x.touch(p, now, ttl))
+	}
+}
+
+// fold folds what was learnt into candidate i's state, in the store and in the situation.
+func (x *exchange) fold(ctx context.Context, i int, change func(account.State) (account.State, bool)) error {
+	c := &x.sit.Candidates[i]
+	base := x.states[c.Account.ID]
+	stored, err := x.g.store.Fold(ctx, c.Account.ID, base, change)
+	if err != nil {
+		return err
+	}
+	x.states[c.Account.ID] = stored
+	c.State = stored.State
+	return nil
+}
+
+// attempt sends to candidate i and deals with the answer. It returns the plan that comes
+// next, with the answer that the plan may hand back; next is false when the client has
+// its answer, or has left.
+func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
+	c := &x.sit.Candidates[i]
+	c.Tried = true
+	x.sit.Sent++
+	x.report.attempts++
+	x.report.account = c.Account.Name
+	cred, ok, err := x.g.credentialOf(x.r.Context(), c.Account.ID, c.State.Generation)
+	if err != nil {
+		x.storeFailed(err)
+		return nil, p, false
+	}
+	if !ok {
+		return x.rejected(i, nil, account.Rejection{
+			Kind: account.BadCredential, At: x.g.now(), Generation: c.State.Generation, Code: "credential_missing", Rule: "no-credential",
+		})
+	}
+	defer x.g.inFlight.enter(c.Account.ID)()
+	a, err := x.send(i, cred)
+	if err != nil {
+		x.unreachable(err)
+		return nil, p, false
+	}
+	rejection := x.judge(i, a)
+	if rejection.Kind == account.BadCredential {
+		if newer, ok := x.newerCredential(c.Account.ID, cred); ok {
+			a.close()
+			if a, err = x.send(i, newer); err != nil {
+				x.unreachable(err)
+				return nil, p, false
+			}
+			rejection = x.judge(i, a)
+		}
+	}
+	if rejection.Rejected() {
+		return x.rejected(i, a, rejection)
+	}
+	return x.deliver(i, a)
+}
+
+// newerCredential re-reads an account's credential after a refusal: another process may
+// have renewed it.
+func (x *exchange) newerCredential(id account.ID, used credential.Credential) (credential.Credential, bool) {
+	c, ok, err := x.g.rereadCredential(x.r.Context(), id)
+	if err != nil {
+		x.g.log.Warn("re-read a credential", "request", x.id, "error", err)
+		return c, false
+	}
+	return c, ok && c.Generation > used.Generation
+}
+
+// unreachable ends an exchange whose attempt brought no HTTP answer.
+func (x *exchange) unreachable(err error) {
+	if x.r.Context().Err() != nil {
+		x.clientLeft()
+		return
+	}
+	x.report.err = err
+	x.refuse(unreachable(x.name, x.report.account))
+}
+
+// rejected folds a rejection into the account's state and plans what follows.
+func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, placement.Plan, bool) {
+	x.logRejection(i, a, r)
+	if err := x.learn(context.WithoutCancel(x.r.Context()), i, a, r); err != nil {
+		// The answer is still the client's; what it taught is learnt from the next one.
+		x.g.log.Error("write what a rejection taught", "request", x.id, "error", err)
+		c := &x.sit.Candidates[i]
+		c.State = c.State.Reject(r, x.rules(i))
+	}
+	x.sit.Now = x.g.now()
+	if x.r.Context().Err() != nil {
+		x.clientLeft()
+		a.close()
+		return nil, placement.Plan{}, false
+	}
+	return a, placement.After(x.sit, i, r), true
+}
+
+func (x *exchange) rules(i int) account.Rules {
+	return account.Rules{BarePause: x.sit.Settings.BarePause, Overage: x.sit.Candidates[i].Account.Overage}
+}
+
+// lesson is what an answer of candidate i taught: its reading, its rejection, and a
+// family that was served well.
+func (x *exchange) lesson(i int, a *answer, r account.Rejection, served string) func(account.State) (account.State, bool) {
+	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
+	return func(s account.State) (account.State, bool) {
+		next := s
+		if a != nil {
+			next = next.Observe(a.reading, placed, rules)
+		}
+		if r.Rejected() {
+			next = next.Reject(r, rules)
+		}
+		if served != "" {
+			next = next.Served(served, now)
+		}
+		return next, account.WorthStoring(s, next)
+	}
+}
+
+// learn folds a lesson into the state that the next plan is made from.
+func (x *exchange) learn(ctx context.Context, i int, a *answer, r account.Rejection) error {
+	return x.fold(ctx, i, x.lesson(i, a, r, ""))
+}
+
+// learnBeside folds a lesson while the answer goes on.
+func (x *exchange) learnBeside(what string, i int, a *answer, r account.Rejection, served string) {
+	id := x.sit.Candidates[i].Account.ID
+	base, change := x.states[id], x.lesson(i, a, r, served)
+	if _, worth := change(base.State); !worth {
+		return
+	}
+	x.beside(what, func(ctx context.Context) error {
+		_, err := x.g.store.Fold(ctx, id, base, change)
+		return err
+	})
+}
+
+// blocked reports whether candidate i's family of models is blocked there, so that a good
+// answer is worth telling.
+func (x *exchange) blocked(i int) bool {
+	for _, b := range x.sit.Candidates[i].State.Blocks {
+		if b.Family != "" && b.Family == x.req.Family && b.Active(x.sit.Now) {
+			return true
+		}
+	}
+	return false
+}
+
+// logPlan says why an account was chosen, or why none.
+func (x *exchange) logPlan(p placement.Plan) {
+	level := slog.LevelDebug
+	if p.Decision != nil {
+		level = slog.LevelInfo
+	}
+	ctx := x.r.Context()
+	if !x.g.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("request", x.id), slog.String("why", p.Why)}
+	if p.Step == placement.Serve {
+		attrs = append(attrs, slog.String("account", x.sit.Candidates[p.Chosen].Account.Name))
+	}
+	if p.Decision != nil {
+		attrs = append(attrs, slog.Any("candidates", p.Decision.Parts))
+	}
+	x.g.log.LogAttrs(ctx, level, "pick", attrs...)
+}
+
+// limitHeaders are prefixes of the headers that a rejection's log line shows.
+var limitHeaders = []string{"Anthropic-Ratelimit-", "X-Ratelimit-", "X-Codex-", "Retry-After", "X-Should-Retry"}
+
+func (x *exchange) logRejection(i int, a *answer, r account.Rejection) {
+	attrs := []slog.Attr{
+		slog.String("request", x.id), slog.String("account", x.sit.Candidates[i].Account.Name), slog.String("kind", string(r.Kind)),
+		slog.String("rule", r.Rule), slog.String("code", r.Code), slog.String("model", r.Model),
+	}
+	if a != nil {
+		attrs = append(attrs, slog.Int("status", a.resp.StatusCode), slog.Any("limits", a.limits()))
+	}
+	x.g.log.LogAttrs(x.r.Context(), slog.LevelWarn, "rejection", attrs...)
+}

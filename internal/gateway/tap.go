@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+
+	"holdfast/internal/account"
+	"holdfast/internal/coding"
+	"holdfast/internal/forward"
+	"holdfast/internal/placement"
+	"holdfast/internal/provider"
+	"holdfast/internal/sse"
+)
+
+const (
+	// maxJSON bounds what is kept of a whole JSON answer to read its usage from.
+	maxJSON = 4 << 20
+	// maxDecoded bounds what is decoded of a compressed answer.
+	maxDecoded = 64 << 20
+)
+
+// tap reads along with an answer: it finds usage and errors, and says how long an
+// opening may be held back. It never changes a byte; if it cannot read, only our
+// accounting suffers.
+type tap struct {
+	x         *exchange
+	i         int
+	a         *answer
+	inference bool
+	events    bool // the body is a stream of events
+	comments  bool // comments may be sent during silence
+	mayHold   bool
+	page      bool // the body is a web page
+
+	parser  sse.Parser
+	coded   bool        // the answer is compressed
+	decoder *coding.Tap // of a compressed answer
+	started bool
+	content bool // content has begun
+	ended   bool // the stream's own end came
+	verdict forward.Verdict
+	whole   []byte // of a JSON answer
+	usage   provider.Usage
+	// rejection is what an error event means.
+	rejection account.Rejection
+}
+
+func newTap(x *exchange, i int, a *answer) *tap {
+	h := a.resp.Header
+	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
+	media = strings.TrimSpace(media)
+	t := &tap{x: x, i: i, a: a}
+	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode == http.StatusOK
+	// A request that asked for a stream gets one, whatever the answer calls itself.
+	t.events = media == "text/event-stream" || (x.req.Stream && media != "application/json")
+	t.page = t.inference && media == "text/html"
+	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
+		t.coded = true
+		t.decoder, _ = coding.NewTap(h.Values("Content-Encoding"), maxDecoded, t.read) // an unknown coding is passed on unread
+	}
+	t.comments = t.events && !t.coded && a.resp.ContentLength < 0
+	t.mayHold = t.page || (t.inference && t.events && placement.CanMove(x.sit, i))
+	return t
+}
+
+// Chunk implements forward.Tap.
+func (t *tap) Chunk(p []byte) forward.Verdict {
+	if !t.started && t.inference && !t.coded {
+		if text := bytes.TrimLeft(p, " \t\r\n"); len(text) > 0 {
+			t.started = true
+			t.page = t.page || text[0] == '<'
+		}
+	}
+	if t.page {
+		return forward.Abandon
+	}
+	switch {
+	case t.decoder != nil:
+		_, _ = t.decoder.Write(p) // what it cannot decode it says at the end
+	case !t.coded:
+		t.read(p)
+	}
+	switch {
+	case t.verdict == forward.Abandon:
+		return forward.Abandon
+	case t.mayHold && !t.content && !t.rejection.Rejected():
+		return forward.Hold
+	}
+	return forward.Pass
+}
+
+// read takes plain bytes of the body.
+func (t *tap) read(p []byte) {
+	if t.events {
+		t.parser.Feed(p, t.event)
+		return
+	}
+	if t.inference && len(t.whole)+len(p) <= maxJSON {
+		t.whole = append(t.whole, p...)
+	}
+}
+
+func (t *tap) event(name string, data []byte) {
+	prov := t.x.prov
+	prov.EventUsage(&t.usage, name, data)
+	switch prov.Event(name, data) {
+	case provider.Content:
+		t.content = true
+	case provider.Terminal:
+		t.content, t.ended = true, true
+	case provider.Failure:
+		t.fail(data)
+	case provider.Opening:
+	}
+}
+
+// fail judges an error event. Before any content it asks for the plan that would follow;
+// where that is another account, nothing of this answer is to reach the client.
+func (t *tap) fail(data []byte) {
+	x, c := t.x, t.x.sit.Candidates[t.i]
+	r := x.prov.Classify(provider.Answer{
+		Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: x.g.now(), InStream: true,
+		Request: x.req, Kind: c.Account.Kind, Generation: t.a.generation,
+	})
+	if !r.Rejected() {
+		return
+	}
+	t.rejection = r
+	if t.content || !t.mayHold {
+		return
+	}
+	sit := x.sit
+	sit.Now = r.At
+	sit.Candidates = slices.Clone(sit.Candidates)
+	sit.Candidates[t.i].State = c.State.Observe(t.a.reading, c.Placed, x.rules(t.i)).Reject(r, x.rules(t.i))
+	if placement.After(sit, t.i, r).Step != placement.HandBack {
+		t.verdict = forward.Abandon
+	}
+}
+
+// unfinished reports whether a stream stopped without its own end and without an error:
+// the connection closed in order, yet the answer is not whole.
+func (t *tap) unfinished() bool {
+	return t.inference && t.events && !t.coded && !t.ended && !t.rejection.Rejected()
+}
+
+// Boundary implements forward.Tap.
+func (t *tap) Boundary() bool { return t.events && t.parser.Boundary() }
+
+// boundary reports whether an event of ours may stand at the end of what was sent.
+func (t *tap) boundary() bool { return t.comments && t.parser.Boundary() }
+
+// close ends the reading along.
+func (t *tap) close() {
+	if t.decoder != nil {
+		_ = t.decoder.Close() // only our accounting suffers
+	}
+	if !t.events && t.inference && len(t.whole) > 0 {
+		t.usage = t.x.prov.BodyUsage(t.whole)
+	}
+}
