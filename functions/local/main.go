@@ -1,0 +1,34 @@
+// Command holdfast is the gateway on one machine, with an embedded store, and the
+// operator's commands. What it can do is package command's; here it only meets its
+// surroundings and the providers there are.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/command"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/anthropic"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+func main() {
+	os.Exit(command.Run(context.Background(), os.Args[1:], command.Options{
+		Version: version,
+		Providers: map[account.Provider]provider.Provider{
+			account.Anthropic: anthropic.Provider{},
+		},
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Now:       time.Now,
+		Random:    rand.Reader,
+	}))
+}

@@ -1,0 +1,335 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/status"
+	"holdfast/internal/store"
+)
+
+func (c *cli) accountCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "account", Short: "Add, show and change accounts", Args: cobra.ArbitraryArgs, RunE: group}
+	cmd.AddCommand(
+		c.accountAdd(), c.accountLogin(), c.accountList(), c.accountShow(), c.accountRemove(),
+		c.accountEdit("drain", "Give an account no new conversations; it keeps those it has", "gets no new conversations and keeps those it has", catalog.Catalog.Drain),
+		c.accountEdit("resume", "End drain", "gets new conversations again", catalog.Catalog.Resume),
+		c.accountClear(), c.accountOrder(), c.accountOverage(),
+	)
+	return cmd
+}
+
+// accountEdit is a command that makes one change of one account.
+func (c *cli) accountEdit(name, short, done string, edit func(catalog.Catalog, string) (catalog.Catalog, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " NAME", Short: short, Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return edit(old, args[0]) })
+			if err == nil {
+				c.say("Account %s %s.", args[0], done)
+			}
+			return err
+		},
+	}
+}
+
+// listed is an account in a listing. Never a secret, and not the credential's id.
+type listed struct {
+	Name     string           `json:"name"`
+	Provider account.Provider `json:"provider"`
+	Kind     account.Kind     `json:"kind"`
+	Plan     string           `json:"plan,omitempty"`
+	// Order is the place in the provider's order, from 1.
+	Order    int       `json:"order"`
+	Draining bool      `json:"draining"`
+	Overage  string    `json:"overage"` // allow or deny
+	BaseURL  string    `json:"base_url,omitempty"`
+	AddedAt  time.Time `json:"added_at"`
+}
+
+func listing(c catalog.Catalog) []listed {
+	list := []listed{}
+	for _, p := range account.Providers {
+		for i, a := range c.Of(p) {
+			overage := "deny"
+			if a.Overage {
+				overage = "allow"
+			}
+			list = append(list, listed{a.Name, a.Provider, a.Kind, a.Plan, i + 1, a.Draining, overage, a.BaseURL, a.AddedAt})
+		}
+	}
+	return list
+}
+
+func (c *cli) accountList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the accounts in their order", Args: exactly("")}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.with(cmd.Context(), func(d *data) error {
+			all, err := d.catalog(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list := listing(all)
+			if *asJSON {
+				return writeJSON(c.Stdout, list)
+			}
+			if len(list) == 0 {
+				c.say(status.NoAccounts)
+				return nil
+			}
+			var rows [][]string
+			for _, a := range list {
+				rows = append(rows, []string{
+					a.Name, string(a.Provider), string(a.Kind), a.Plan, fmt.Sprint(a.Order), yes(a.Draining), a.Overage, a.BaseURL,
+					a.AddedAt.Format(time.DateOnly),
+				})
+			}
+			return writeTable(c.Stdout, "NAME PROVIDER KIND PLAN ORDER DRAINING OVERAGE BASE-URL ADDED", rows)
+		})
+	}
+	return cmd
+}
+
+// shown is everything about one account.
+type shown struct {
+	listed
+	// Status is the account's part of the status report.
+	Status status.Account `json:"status"`
+	// Credential tells of the credential without telling it.
+	Credential credentialFacts `json:"credential"`
+}
+
+type credentialFacts struct {
+	// Generation counts the credentials the account has had.
+	Generation int64 `json:"generation"`
+	// ExpiresAt is when the access token of a login ends; null for keys, or when unknown.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Renewable: there is a refresh token.
+	Renewable bool `json:"renewable"`
+	// Missing: there is no credential that can be opened.
+	Missing bool `json:"missing"`
+}
+
+func (c *cli) accountShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show NAME", Short: "Show one account: its settings, windows and blocks", Args: exactly("NAME")}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.with(cmd.Context(), func(d *data) error {
+			s, err := c.show(cmd.Context(), d, args[0])
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return writeJSON(c.Stdout, s)
+			}
+			return c.writeAccount(s)
+		})
+	}
+	return cmd
+}
+
+func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
+	snap, err := d.Snapshot(ctx, true)
+	if err != nil {
+		return shown{}, err
+	}
+	all := *snap.Catalog.Catalog
+	a, err := all.Named(name)
+	if err != nil {
+		return shown{}, err
+	}
+	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Pins: snap.Pins})
+	var s shown
+	for _, l := range listing(all) {
+		if l.Name == name {
+			s.listed = l
+		}
+	}
+	for _, r := range report.Accounts {
+		if r.Name == name {
+			s.Status = r
+		}
+	}
+	held, revision, err := d.vault().Load(ctx, a.ID)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return shown{}, err
+	case err != nil || revision == 0:
+		s.Credential.Missing = true
+	default:
+		s.Credential = credentialFacts{Generation: held.Generation, Renewable: !held.Refresh.Empty()}
+		if !held.ExpiresAt.IsZero() {
+			s.Credential.ExpiresAt = &held.ExpiresAt
+		}
+	}
+	return s, nil
+}
+
+func (c *cli) writeAccount(s shown) error {
+	now := c.Now()
+	rows := [][]string{
+		{"name", s.Name},
+		{"provider", string(s.Provider)},
+		{"kind", string(s.Kind)},
+		{"plan", s.Plan},
+		{"order", fmt.Sprint(s.Order)},
+		{"state", s.Status.Standing(now)},
+		{"draining", yes(s.Draining)},
+		{"overage", s.Overage},
+		{"base URL", s.BaseURL},
+		{"added", s.AddedAt.UTC().Format(time.RFC3339)},
+		{"credential", s.Credential.text(now)},
+		{"live pins", fmt.Sprint(s.Status.LivePins)},
+	}
+	for _, w := range s.Status.Windows {
+		rows = append(rows, []string{"window " + w.Name, w.Text(now)})
+	}
+	for _, b := range s.Status.BlockedModels {
+		rows = append(rows, []string{"blocked", b.Text(now)})
+	}
+	for i := range rows {
+		if rows[i][1] == "" {
+			rows[i][1] = "-"
+		}
+		fmt.Fprintf(c.Stdout, "%-20s %s\n", rows[i][0], rows[i][1])
+	}
+	return nil
+}
+
+func (f credentialFacts) text(now time.Time) string {
+	switch {
+	case f.Missing:
+		return "missing, or sealed under another key: give it a new one with `holdfast account login`"
+	case f.ExpiresAt == nil:
+		return "present"
+	case !now.Before(*f.ExpiresAt):
+		return "expired " + f.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("good until %s (%s)", f.ExpiresAt.UTC().Format(time.RFC3339), status.Span(f.ExpiresAt.Sub(now)))
+}
+
+func (c *cli) accountRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove an account, its credential and what was learnt of it",
+		Long: "Remove an account, its credential and what was learnt of it. Its conversations move to other accounts with\n" +
+			"their next request. A client key that may use this account only stands in the way and is to be revoked first.",
+		Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return c.with(ctx, func(d *data) error {
+				var gone account.Account
+				var narrowed []string
+				_, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
+					next, err := old.RemoveAccount(args[0])
+					if err != nil {
+						return next, err
+					}
+					gone, _ = old.Account(args[0])
+					narrowed = nil
+					for _, key := range old.Keys {
+						if slices.Contains(key.Accounts, gone.ID) {
+							narrowed = append(narrowed, key.Name)
+						}
+					}
+					return next, nil
+				})
+				if err != nil {
+					return err
+				}
+				for _, key := range narrowed {
+					c.say("Client key %s may no longer use account %s, only the others it was given.", key, args[0])
+				}
+				if err := d.Forget(ctx, gone.ID); err != nil {
+					return fmt.Errorf("account %s is removed and not used any more, but its sealed credential is still in the store: %w", args[0], err)
+				}
+				c.say("Account %s is removed, with its credential and what was learnt of it.", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+func (c *cli) accountClear() *cobra.Command {
+	return &cobra.Command{
+		Use: "clear NAME", Short: "Use an account again: end its cooldowns, blocks and parking",
+		Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return c.with(ctx, func(d *data) error {
+				a, base, err := d.account(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				now := c.Now()
+				_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
+				if err == nil {
+					c.say("Account %s is used again; whatever the provider refused before now no longer counts.", args[0])
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (c *cli) accountOrder() *cobra.Command {
+	return &cobra.Command{
+		Use: "order PROVIDER NAME…", Short: "Put accounts first, in this order; the others follow as they are",
+		Args: exactly("PROVIDER NAME…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			p, err := c.providerOf(args[0])
+			if err != nil {
+				return err
+			}
+			return c.with(ctx, func(d *data) error {
+				next, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reorder(p, args[1:]) })
+				if err != nil {
+					return err
+				}
+				text := ""
+				for i, a := range next.Of(p) {
+					if i > 0 {
+						text += ", "
+					}
+					text += a.Name
+				}
+				c.say("The order of %s is now: %s.", p, text)
+				if name := next.PolicyOf(p).Name; name != catalog.Order {
+					c.say("It counts under policy order; %s has policy %s. Change that with: holdfast policy %s order", p, name, p)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (c *cli) accountOverage() *cobra.Command {
+	return &cobra.Command{
+		Use: "overage NAME (allow | deny)", Short: "Say whether paid extra usage may be spent on an account (default deny)",
+		Args: exactly("NAME allow|deny"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "allow" && args[1] != "deny" {
+				return usageError("say allow or deny: may paid extra usage be spent on this account?")
+			}
+			allow := args[1] == "allow"
+			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetOverage(args[0], allow) })
+			if err != nil {
+				return err
+			}
+			if allow {
+				c.say("Account %s may spend paid extra usage once its plan is used up. A cooldown that guarded it ends at the window's reset, or with: holdfast account clear %s", args[0], args[0])
+			} else {
+				c.say("Account %s spends no paid extra usage.", args[0])
+			}
+			return nil
+		},
+	}
+}

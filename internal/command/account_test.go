@@ -1,0 +1,337 @@
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/store"
+)
+
+type listedAccount struct {
+	Name, Provider, Kind, Plan, Overage string
+	Order                               int
+	Draining                            bool
+	BaseURL                             string `json:"base_url"`
+	AddedAt                             string `json:"added_at"`
+}
+
+func (b *bench) accounts() []listedAccount {
+	b.t.Helper()
+	return decode[[]listedAccount](b.t, b.must("account", "list", "--json"))
+}
+
+func (b *bench) order() string {
+	b.t.Helper()
+	var names []string
+	for _, a := range b.accounts() {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// add adds API keys as accounts.
+func (b *bench) add(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		b.must("account", "add", name, "--provider", "anthropic", "--key-env", "KEY")
+	}
+}
+
+// login is Claude Code's file with a login that lasts two hours from t0.
+func (b *bench) login(name, more string) string {
+	b.t.Helper()
+	return b.file(name, `{"claudeAiOauth":{"accessToken":"sk-ant-oat01-EXAMPLE","refreshToken":"sk-ant-ort01-EXAMPLE",`+
+		`"expiresAt":1804161600000,"subscriptionType":"max","rateLimitTier":"default_claude_max_5x"`+more+`}}`)
+}
+
+func TestAccountAdd(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY", "--plan", "build")
+	if r := b.runWith(apiKey+"\n", "account", "add", "--key-stdin", "home", "--provider=anthropic", "--base-url", "http://127.0.0.1:9000/"); r.code != 0 {
+		t.Fatalf("from standard input: %s", r.stderr)
+	}
+	want := []listedAccount{
+		{Name: "work", Provider: "anthropic", Kind: "key", Plan: "build", Overage: "deny", Order: 1, AddedAt: "2027-03-04T10:00:00Z"},
+		{Name: "home", Provider: "anthropic", Kind: "key", Overage: "deny", Order: 2, BaseURL: "http://127.0.0.1:9000", AddedAt: "2027-03-04T10:00:00Z"},
+	}
+	if diff := cmp.Diff(want, b.accounts()); diff != "" {
+		t.Errorf("accounts (-want +got):\n%s", diff)
+	}
+
+	s, v := b.sealed()
+	defer shut(t, s)
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range snap.Catalog.Accounts {
+		c, _, err := v.Load(t.Context(), a.ID)
+		if err != nil || c.Key.Reveal() != apiKey || c.Generation != 1 {
+			t.Errorf("credential of %s: its key is right: %t, generation %d, %v", a.Name, c.Key.Reveal() == apiKey, c.Generation, err)
+		}
+	}
+	files, err := os.ReadDir(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(b.dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 || strings.Contains(string(text), "EXAMPLE") {
+			t.Errorf("%s has mode %v, and holds the secret in the clear: %t", f.Name(), info.Mode(), strings.Contains(string(text), "EXAMPLE"))
+		}
+	}
+}
+
+func TestAccountAddRefuses(t *testing.T) {
+	b := newBench(t)
+	add := func(more ...string) []string {
+		return append([]string{"account", "add", "x", "--provider", "anthropic"}, more...)
+	}
+	broken := b.file("broken.json", `{"claudeAiOauth":`)
+	mcp := b.file("mcp.json", `{"mcpOAuth":{"server":{"accessToken":"EXAMPLE"}}}`)
+	expired := b.file("expired.json", `{"claudeAiOauth":{"accessToken":"EXAMPLE","refreshToken":"EXAMPLE","expiresAt":1804154400000}}`)
+	codex := b.file("codex.json", `{"OPENAI_API_KEY":null,"tokens":{"access_token":"EXAMPLE"}}`)
+	team := b.login("team.json", `,"subscriptionType":"team"`)
+	b.env["EMPTY"] = " \n"
+	b.env["TWO"] = "EXAMPLE EXAMPLE"
+	tests := []struct {
+		name string
+		code int
+		want string
+		args []string
+	}{
+		{"no name", 2, "needs NAME", []string{"account", "add"}},
+		{"no provider", 2, "--provider anthropic", []string{"account", "add", "x", "--key-env", "KEY"}},
+		{"provider of a later time", 2, "openai accounts are not supported yet; supported: anthropic", []string{"account", "add", "x", "--provider", "openai", "--key-env", "KEY"}},
+		{"unknown provider", 2, `no provider "acme"; supported: anthropic`, []string{"account", "add", "x", "--provider", "acme", "--key-env", "KEY"}},
+		{"no credential", 2, "--key-env VARIABLE, --key-stdin or --import FILE", add()},
+		{"two credentials", 2, "not several", add("--key-env", "KEY", "--key-stdin")},
+		{"secret as an argument", 2, "never given as an argument", add(apiKey)},
+		{"secret as the name", 2, "looks like a secret", []string{"account", "add", apiKey, "--provider", "anthropic", "--key-env", "KEY"}},
+		{"secret as a flag", 2, "never given as an argument", add("--key", apiKey)},
+		{"secret as a flag's value", 2, "never given as an argument", add("--api-key=" + apiKey)},
+		{"secret for a variable", 2, "the name of an environment variable", add("--key-env", apiKey)},
+		{"secret as a shorthand", 2, "never given as an argument", add("-" + apiKey)},
+		{"variable not set", 1, "NOT_SET is not set", add("--key-env", "NOT_SET")},
+		{"variable empty", 1, "EMPTY is empty", add("--key-env", "EMPTY")},
+		{"variable with two words", 1, "does not hold one key", add("--key-env", "TWO")},
+		{"standard input empty", 1, "standard input is empty", add("--key-stdin")},
+		{"bad name", 2, "1 to 64 characters", []string{"account", "add", "My Account", "--provider", "anthropic", "--key-env", "KEY"}},
+		{"base URL that is public and plain", 2, "plain http", add("--key-env", "KEY", "--base-url", "http://example.com")},
+		{"base URL with a password", 2, "no user name or password", add("--key-env", "KEY", "--base-url", "https://me:hunter2@example.com")},
+		{"team without import", 2, "go with --import", add("--key-env", "KEY", "--team")},
+		{"long plan", 2, "at most 64 characters", add("--key-env", "KEY", "--plan", strings.Repeat("x", 65))},
+		{"unknown flag", 2, "unknown flag: --colour", add("--key-env", "KEY", "--colour", "red")},
+		{"flag without its value", 2, "needs an argument: --key-env", add("--key-env")},
+		{"import of no file", 1, "there is no file", add("--import", filepath.Join(b.dir, "nothing.json"))},
+		{"import of a directory", 1, "is a directory", add("--import", filepath.Dir(b.dir))},
+		{"import of a broken file", 1, "no JSON object", add("--import", broken)},
+		{"import without a login", 1, "MCP servers only", add("--import", mcp)},
+		{"import of an expired login", 1, "expired at 2027-03-04T10:00:00Z", add("--import", expired)},
+		{"import of another client's", 1, "Codex", add("--import", codex)},
+		{"import of a team's seat", 1, "say --team", add("--import", team)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fresh := *b
+			fresh.t = t
+			fresh.refuses(tt.code, tt.want, tt.args...)
+			if _, err := os.Stat(b.dir); err == nil {
+				t.Error("a data directory was made for nothing")
+			}
+		})
+	}
+	t.Run("name taken", func(t *testing.T) {
+		fresh := newBench(t)
+		fresh.add("x")
+		fresh.refuses(1, "holdfast account login x", add("--key-env", "KEY")...)
+	})
+}
+
+func TestAccountAddLogin(t *testing.T) {
+	b := newBench(t)
+	file := b.login("credentials.json", "")
+	r := b.must("account", "add", "max", "--provider", "anthropic", "--import", file)
+	for _, want := range []string{"Log in to Claude Code again", "two refreshers", "serves until 2027-03-04T12:00:00Z", "your own risk"} {
+		if !strings.Contains(r.stderr, want) {
+			t.Errorf("the first login's notices lack %q:\n%s", want, r.stderr)
+		}
+	}
+	r = b.must("account", "add", "second", "--provider", "anthropic", "--import", file, "--no-check", "--plan", "family")
+	if strings.Contains(r.stderr, "your own risk") || !strings.Contains(r.stderr, "two refreshers") {
+		t.Errorf("the terms are shown once, the other notice always; got:\n%s", r.stderr)
+	}
+	got := b.accounts()
+	if got[0].Kind != "subscription" || got[0].Plan != "max 5x" || got[1].Plan != "family" {
+		t.Errorf("got %+v, want subscriptions of plan max 5x and family", got)
+	}
+	team := b.login("team.json", `,"subscriptionType":"team"`)
+	b.must("account", "add", "seat", "--provider", "anthropic", "--import", team, "--team")
+	shown := decode[struct {
+		Credential struct {
+			ExpiresAt  time.Time `json:"expires_at"`
+			Renewable  bool
+			Generation int64
+		}
+	}](t, b.must("account", "show", "max", "--json"))
+	if !shown.Credential.ExpiresAt.Equal(t0.Add(2*time.Hour)) || !shown.Credential.Renewable || shown.Credential.Generation != 1 {
+		t.Errorf("credential is shown as %+v", shown.Credential)
+	}
+}
+
+// spent is a state with a reading, a block and a parking.
+func spent(s account.State) account.State {
+	s = s.Observe(account.Reading{At: t0.Add(-time.Minute), Source: account.FromAnswer, Windows: []account.WindowReading{
+		{Name: account.FiveHour, Utilization: 1, HasUtilization: true, ResetAt: t0.Add(time.Hour), Status: account.Rejected},
+	}}, 0, account.Rules{})
+	s = s.Reject(account.Rejection{Kind: account.WindowSpent, At: t0.Add(-time.Minute), Spent: []account.Spent{{Window: account.FiveHour, ResetAt: t0.Add(time.Hour)}}}, account.Rules{})
+	return s.Reject(account.Rejection{Kind: account.Funds, At: t0.Add(-time.Second), Code: "billing_error", Generation: 1}, account.Rules{})
+}
+
+func TestAccountLogin(t *testing.T) {
+	b := newBench(t)
+	b.add("work", "other")
+	b.env["NEW"] = "sk-ant-api03-EXAMPLE-second"
+
+	b.fold("work", spent)
+	b.must("account", "login", "work", "--key-env", "NEW", "--plan", "larger")
+	s := b.state("work")
+	if s.Parked != nil || s.Generation != 2 || len(s.ActiveBlocks(t0, "", "")) != 1 || !s.Seen() {
+		t.Errorf("after a login: parked %v, generation %d, %d blocks, seen %t; want it unparked at 2, its cooldown and reading kept",
+			s.Parked, s.Generation, len(s.ActiveBlocks(t0, "", "")), s.Seen())
+	}
+	if got := b.accounts()[0]; got.Plan != "larger" || got.Order != 1 {
+		t.Errorf("got plan %q and place %d, want larger and 1", got.Plan, got.Order)
+	}
+	st, v := b.sealed()
+	snap, err := st.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, _ := snap.Catalog.Account("work")
+	if c, revision, err := v.Load(t.Context(), work.ID); err != nil || c.Key.Reveal() != b.env["NEW"] || c.Generation != 2 || revision != 2 {
+		t.Errorf("stored: the new key: %t, generation %d, revision %d, %v", c.Key.Reveal() == b.env["NEW"], c.Generation, revision, err)
+	}
+	shut(t, st)
+
+	t.Run("somebody else's", func(t *testing.T) {
+		b.t = t
+		b.must("account", "login", "work", "--key-env", "NEW", "--other-principal")
+		s := b.state("work")
+		if s.Generation != 3 || s.Seen() || len(s.Blocks) != 0 || s.Placed != 0 {
+			t.Errorf("got %+v, want generation 3 and nothing else remembered", s)
+		}
+	})
+	t.Run("refusals", func(t *testing.T) {
+		b.t = t
+		file := b.login("credentials.json", "")
+		b.refuses(1, "is an API key and this is a subscription login", "account", "login", "work", "--import", file)
+		b.refuses(1, `no account "nobody"`, "account", "login", "nobody", "--key-env", "NEW")
+		b.refuses(2, "say where the credential is", "account", "login", "work")
+		b.refuses(2, "never given as an argument", "account", "login", "work", apiKey)
+		b.refuses(1, "NOT_SET is not set", "account", "login", "work", "--key-env", "NOT_SET")
+	})
+}
+
+func TestAccountClear(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	b.fold("work", spent)
+	if r := b.must("account", "show", "work"); !strings.Contains(r.stdout, "parked (billing_error)") {
+		t.Errorf("before: got\n%s", r.stdout)
+	}
+	b.must("account", "clear", "work")
+	s := b.state("work")
+	if s.Parked != nil || len(s.ActiveBlocks(t0, "", "")) != 0 || !s.ClearedAt.Equal(t0) {
+		t.Errorf("after: got %+v, want it free, cleared at %v", s.State, t0)
+	}
+	b.refuses(1, `no account "nobody"`, "account", "clear", "nobody")
+}
+
+func TestAccountRemove(t *testing.T) {
+	b := newBench(t)
+	b.add("work", "home")
+	b.fold("home", spent)
+	s := b.open()
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, _ := snap.Catalog.Account("home")
+	shut(t, s)
+
+	b.must("key", "create", "only", "--accounts", "home")
+	b.must("key", "create", "both", "--accounts", "home,work")
+	b.refuses(1, "holdfast key revoke only", "account", "remove", "home")
+	b.must("key", "revoke", "only")
+	if r := b.must("account", "remove", "home"); !strings.Contains(r.stderr, "Client key both may no longer use account home") {
+		t.Errorf("got %q, want it to name the key that lost an account", r.stderr)
+	}
+	if got := b.order(); got != "work" {
+		t.Errorf("left: %q, want work", got)
+	}
+	s = b.open()
+	defer shut(t, s)
+	view, err := s.Read(t.Context(), store.Query{States: []account.ID{home.ID}, Credentials: []account.ID{home.ID}})
+	if err != nil || view.States[home.ID].Revision != 0 || len(view.Credentials) != 0 {
+		t.Errorf("of the removed account there is still state %v, credentials %v, %v", view.States, len(view.Credentials), err)
+	}
+	b.refuses(1, `no account "home"`, "account", "remove", "home")
+}
+
+func TestAccountDrainOrderOverage(t *testing.T) {
+	b := newBench(t)
+	b.add("a", "b", "c")
+	b.must("account", "order", "anthropic", "c", "a")
+	if got := b.order(); got != "c a b" {
+		t.Errorf("order: got %q, want c a b", got)
+	}
+	b.must("account", "drain", "a")
+	b.must("account", "overage", "b", "allow")
+	got := b.accounts()
+	if !got[1].Draining || got[0].Draining || got[2].Overage != "allow" || got[1].Overage != "deny" {
+		t.Errorf("got %+v, want a draining and overage allowed on b", got)
+	}
+	b.must("account", "resume", "a")
+	b.must("account", "overage", "b", "deny")
+	if got := b.accounts(); got[1].Draining || got[2].Overage != "deny" {
+		t.Errorf("got %+v, want all undone", got)
+	}
+	b.refuses(1, `no account "nobody"`, "account", "order", "anthropic", "nobody")
+	b.refuses(2, "named twice", "account", "order", "anthropic", "a", "a")
+	b.refuses(2, "needs NAME", "account", "order", "anthropic")
+	b.refuses(2, "xai accounts are not supported yet", "account", "order", "xai", "a")
+	b.refuses(2, "say allow or deny", "account", "overage", "b", "perhaps")
+	b.refuses(1, `no account "nobody"`, "account", "drain", "nobody")
+	b.refuses(1, `no account "nobody"`, "account", "show", "nobody")
+	b.refuses(2, "takes NAME and nothing more", "account", "drain", "a", "b")
+}
+
+func TestAccountList(t *testing.T) {
+	b := newBench(t)
+	if r := b.must("account", "list"); r.stdout != "" || !strings.Contains(r.stderr, "holdfast account add") {
+		t.Errorf("of nothing: got %q and %q, want advice", r.stdout, r.stderr)
+	}
+	if r := b.must("account", "list", "--json"); strings.TrimSpace(r.stdout) != "[]" {
+		t.Errorf("of nothing: got %q, want an empty list", r.stdout)
+	}
+	b.add("work")
+	want := "NAME  PROVIDER   KIND  PLAN  ORDER  DRAINING  OVERAGE  BASE-URL  ADDED\n" +
+		"work  anthropic  key   -     1      -         deny     -         2027-03-04\n"
+	if diff := cmp.Diff(want, b.must("account", "list").stdout); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}

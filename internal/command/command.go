@@ -1,0 +1,223 @@
+// Package command is the operator's side: the command line that configures accounts,
+// client keys, policies and settings, that shows how the gateway stands, and that serves.
+//
+// # What it promises
+//
+// Commands never prompt. Listings go to standard output, as a table or, with --json, as
+// JSON with snake_case names and RFC 3339 times in UTC; so does a new client key, alone.
+// An error is one line on standard error that says what to do. The exit status is 0 for
+// success, 1 for an action that failed, 2 for wrong usage; what failed has changed
+// nothing, unless the line says so.
+//
+// A secret comes from an environment variable, from standard input or from a client's
+// own file, never as an argument, and is never printed after it was made. Changes are one
+// conditional write each, so that a running server sees them whole, within two seconds.
+//
+// # What it never does
+//
+// It decides nothing about names, ranges and orders (package catalog), nor about who is
+// picked (package pick). It contacts no provider.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/provider"
+)
+
+// Options are the program's surroundings. All are required.
+type Options struct {
+	Version string
+	// Providers are those that accounts can be added for.
+	Providers map[account.Provider]provider.Provider
+	Stdin     io.Reader
+	Stdout    io.Writer
+	Stderr    io.Writer
+	// LookupEnv reads the environment, as os.LookupEnv does.
+	LookupEnv func(string) (string, bool)
+	Now       func() time.Time
+	// Random gives unguessable bytes.
+	Random io.Reader
+}
+
+// Exit statuses.
+const (
+	succeeded  = 0
+	failed     = 1
+	wrongUsage = 2
+)
+
+// Run runs the command line without the program's name and returns the exit status. When
+// ctx ends, serving and watching end.
+func Run(ctx context.Context, args []string, o Options) int {
+	c := &cli{Options: o}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(o.Stdin)
+	root.SetOut(o.Stdout)
+	root.SetErr(o.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return succeeded
+	}
+	fmt.Fprintln(o.Stderr, "holdfast: "+oneLine(err.Error()))
+	var usage usageError
+	var invalid catalog.Invalid
+	if errors.As(err, &usage) || errors.As(err, &invalid) {
+		return wrongUsage
+	}
+	return failed
+}
+
+// cli is one run.
+type cli struct {
+	Options
+	dir string // --data
+}
+
+// usageError is wrong usage, by its form alone.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// oneLine is the one door by which errors leave: they quote what was typed, and people
+// do type secrets.
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return catalog.HideSecrets(text)
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "One address for all your agents, spread over your own LLM accounts",
+		Long: "holdfast spreads your agents' conversations over your own accounts, keeps each conversation on the account\n" +
+			"that holds its prompt cache, and says early when accounts run out.",
+		Example: "  export ANTHROPIC_API_KEY=…\n" +
+			"  holdfast account add work --provider anthropic --key-env ANTHROPIC_API_KEY\n" +
+			"  holdfast key create laptop\n" +
+			"  holdfast serve",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.ArbitraryArgs,
+		RunE:              group,
+	}
+	root.PersistentFlags().StringVar(&c.dir, "data", "", "directory of accounts, keys and state (default: the user's data directory)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
+		c.statusCommand(), c.pickCommand(), c.versionCommand())
+	root.SetHelpCommand(helpCommand())
+	// A command that only holds others is no line of its own in the usage.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	return root
+}
+
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Explain a command", Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError(fmt.Sprintf("there is no command `holdfast %s`; `holdfast help` lists them", strings.Join(args, " ")))
+			}
+			return about.Help()
+		},
+	}
+}
+
+// group answers for a command that only holds others.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		if cmd.HasParent() {
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			return usageError(fmt.Sprintf("say what to do: `%s` is followed by one of %s", cmd.CommandPath(), strings.Join(names, ", ")))
+		}
+		return cmd.Help()
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	text := fmt.Sprintf("there is no command `%s %s`", cmd.CommandPath(), args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usageError(text + "; did you mean " + strings.Join(near, " or ") + "?")
+	}
+	return usageError(text + "; see `" + cmd.CommandPath() + " --help`")
+}
+
+const secretAdvice = "a secret is never given as an argument, where the shell's history and other users see it: " +
+	"use --key-env VARIABLE or --key-stdin"
+
+// secretFlags are names under which people try to pass a secret.
+var secretFlags = regexp.MustCompile(`unknown flag: --(api-?)?(key|token|secret|password)$`)
+
+func flagError(cmd *cobra.Command, err error) error {
+	if secretFlags.MatchString(err.Error()) || catalog.LooksSecret(err.Error()) {
+		return usageError(secretAdvice)
+	}
+	return usageError(err.Error() + "; see `" + cmd.CommandPath() + " --help`")
+}
+
+// exactly checks the number of arguments and says what they are: "NAME", "KEY VALUE".
+// A last word that ends in … may be repeated.
+func exactly(words string) cobra.PositionalArgs {
+	names := strings.Fields(words)
+	many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+	return func(cmd *cobra.Command, args []string) error {
+		for i, arg := range args {
+			if catalog.LooksSecret(arg) && (i > 0 || len(args) > len(names)) {
+				return usageError(secretAdvice)
+			}
+		}
+		switch {
+		case len(args) < len(names):
+			return usageError(fmt.Sprintf("`%s` needs %s; see `%[1]s --help`", cmd.CommandPath(), strings.Join(names[len(args):], " and ")))
+		case len(args) > len(names) && !many && len(names) == 0:
+			return usageError(fmt.Sprintf("`%s` takes no argument; see `%[1]s --help`", cmd.CommandPath()))
+		case len(args) > len(names) && !many:
+			return usageError(fmt.Sprintf("`%s` takes %s and nothing more; see `%[1]s --help`", cmd.CommandPath(), strings.Join(names, " and ")))
+		}
+		return nil
+	}
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: exactly(""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.Stdout, "holdfast", c.Version)
+			return err
+		},
+	}
+}
+
+// providerOf reads a provider's name from the command line.
+func (c *cli) providerOf(name string) (account.Provider, error) {
+	p := account.Provider(strings.ToLower(name))
+	if _, ok := c.Providers[p]; ok {
+		return p, nil
+	}
+	var supported []string
+	known := false
+	for _, each := range account.Providers {
+		known = known || each == p
+		if _, ok := c.Providers[each]; ok {
+			supported = append(supported, string(each))
+		}
+	}
+	if known {
+		return "", usageError(fmt.Sprintf("%s accounts are not supported yet; supported: %s", p, strings.Join(supported, ", ")))
+	}
+	return "", usageError(fmt.Sprintf("there is no provider %q; supported: %s", name, strings.Join(supported, ", ")))
+}

@@ -1,0 +1,302 @@
+package command_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/clientkey"
+	"holdfast/internal/command"
+	"holdfast/internal/seal"
+)
+
+func TestUsage(t *testing.T) {
+	b := newBench(t)
+	tests := []struct {
+		want string
+		args []string
+	}{
+		{"no command `holdfast acount`; did you mean account?", []string{"acount"}},
+		{"no command `holdfast frobnicate`; see `holdfast --help`", []string{"frobnicate"}},
+		{"no command `holdfast account ad`; did you mean add?", []string{"account", "ad"}},
+		{"`holdfast account` is followed by one of add,", []string{"account"}},
+		{"`holdfast key` is followed by one of create,", []string{"key"}},
+		{"no command `holdfast nosuch`; `holdfast help` lists them", []string{"help", "nosuch"}},
+		{"unknown flag: --frob; see `holdfast --help`", []string{"--frob"}},
+		{"unknown flag: --table", []string{"status", "--table", "x"}},
+		{"`holdfast version` takes no argument", []string{"version", "now"}},
+		{"no command `holdfast settings frob`", []string{"settings", "frob"}},
+		{"needs KEY and VALUE", []string{"settings", "set"}},
+		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
+	}
+	for _, tt := range tests {
+		b.refuses(2, tt.want, tt.args...)
+	}
+	if _, err := os.Stat(b.dir); err == nil {
+		t.Error("a data directory was made for nothing")
+	}
+}
+
+func TestHelp(t *testing.T) {
+	b := newBench(t)
+	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"help", "account"}, {"account", "add", "--help"}} {
+		if r := b.must(args...); !strings.Contains(r.stdout, "Usage:") || r.stderr != "" {
+			t.Errorf("%v: got %q and %q, want help on standard output", args, r.stdout, r.stderr)
+		}
+	}
+	// What does not exist yet is not offered.
+	top := b.must("help").stdout
+	for _, absent := range []string{"forecast", "switches", "poll", "explain", "function-url", "completion"} {
+		if strings.Contains(top, "  "+absent) {
+			t.Errorf("help lists %s", absent)
+		}
+	}
+	if r := b.must("version"); r.stdout != "holdfast 1.2.3\n" {
+		t.Errorf("version: got %q", r.stdout)
+	}
+}
+
+// Data directories that cannot be used are told of in one sentence.
+func TestDataDirectory(t *testing.T) {
+	b := newBench(t)
+	file := b.file("file", "")
+	for dir, want := range map[string]string{
+		file:                         "is a file",
+		filepath.Join(file, "below"): "cannot be used: name another one with --data",
+		"/proc/nowhere":              "cannot be used: name another one with --data",
+		b.file("holdfast.db", "no"):  "is a file",
+	} {
+		b.dir = dir
+		for _, args := range [][]string{{"account", "list"}, {"status", "--json"}, {"serve", "--addr", "127.0.0.1:0"}} {
+			if r := b.run(args...); r.code != 1 || !strings.Contains(r.stderr, want) {
+				t.Errorf("%s, %v: got status %d, %s want %q", dir, args, r.code, r.stderr, want)
+			}
+		}
+	}
+}
+
+func TestDataDirectoryByDefault(t *testing.T) {
+	home := t.TempDir()
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"the desktop's own":   {map[string]string{"XDG_DATA_HOME": filepath.Join(home, "xdg"), "HOME": home}, "xdg/holdfast/holdfast.key"},
+		"relative is ignored": {map[string]string{"XDG_DATA_HOME": "xdg", "HOME": filepath.Join(home, "one")}, "one/.local/share/holdfast/holdfast.key"},
+		"below home":          {map[string]string{"HOME": filepath.Join(home, "two")}, "two/.local/share/holdfast/holdfast.key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.env = tt.env
+			var stdout, stderr bytes.Buffer
+			if code := command.Run(t.Context(), []string{"account", "list"}, b.options(strings.NewReader(""), &stdout, &stderr)); code != 0 {
+				t.Fatalf("status %d: %s", code, &stderr)
+			}
+			if _, err := os.Stat(filepath.Join(home, tt.want)); err != nil {
+				t.Errorf("the data key is not at %s: %v", tt.want, err)
+			}
+		})
+	}
+	b := newBench(t)
+	b.env = nil
+	var stdout, stderr bytes.Buffer
+	if code := command.Run(t.Context(), []string{"account", "list"}, b.options(strings.NewReader(""), &stdout, &stderr)); code != 1 || !strings.Contains(stderr.String(), "HOME is not set") {
+		t.Errorf("without HOME: got status %d, %s", code, &stderr)
+	}
+}
+
+// A data key that was lost must not be replaced: what it sealed would be lost with it.
+func TestDataKeyLost(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	path := filepath.Join(b.dir, "holdfast.key")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	b.refuses(1, "put "+path+" back", "account", "list")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("another key was made in its place")
+	}
+}
+
+func TestKey(t *testing.T) {
+	b := newBench(t)
+	b.add("work", "home")
+	r := b.must("key", "create", "laptop", "--admin")
+	text := strings.TrimSuffix(r.stdout, "\n")
+	if !clientkey.WellFormed(text) || strings.Contains(r.stderr, text) {
+		t.Fatalf("standard output holds a key alone: %t; standard error holds it too: %t", clientkey.WellFormed(text), strings.Contains(r.stderr, text))
+	}
+	b.must("key", "create", "ci", "--background", "--accounts", "home, work")
+
+	s := b.open()
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, s)
+	dataKey, err := seal.LoadOrCreate(filepath.Join(b.dir, "holdfast.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := seal.New(dataKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, ok := clientkey.Find(snap.Catalog.Keys, clientkey.Hash(box, text)); !ok || k.Name != "laptop" || !k.Admin {
+		t.Errorf("the printed key finds %+v, %t", k, ok)
+	}
+
+	want := "NAME    BACKGROUND  ADMIN  ACCOUNTS   CREATED\n" +
+		"laptop  -           yes    all        2027-03-04\n" +
+		"ci      yes         -      home,work  2027-03-04\n"
+	list := b.must("key", "list")
+	if diff := cmp.Diff(want, list.stdout); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	listed := decode[[]map[string]any](t, b.must("key", "list", "--json"))
+	wantJSON := []map[string]any{
+		{"name": "laptop", "background": false, "admin": true, "accounts": nil, "created_at": "2027-03-04T10:00:00Z"},
+		{"name": "ci", "background": true, "admin": false, "accounts": []any{"home", "work"}, "created_at": "2027-03-04T10:00:00Z"},
+	}
+	if diff := cmp.Diff(wantJSON, listed); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+
+	b.refuses(1, "`holdfast key revoke laptop` first", "key", "create", "laptop")
+	b.refuses(1, `no account "nobody"`, "key", "create", "x", "--accounts", "nobody")
+	b.refuses(2, "without --accounts a key may use all", "key", "create", "x", "--accounts", "")
+	b.refuses(2, "1 to 64 characters", "key", "create", "My Key")
+	b.refuses(1, `no client key "nobody"`, "key", "revoke", "nobody")
+	b.must("key", "revoke", "laptop")
+	if got := b.must("key", "list").stdout; strings.Contains(got, "laptop") {
+		t.Errorf("after revoking: got\n%s", got)
+	}
+	b.must("key", "revoke", "ci")
+	if r := b.must("key", "list"); !strings.Contains(r.stderr, "holdfast key create") {
+		t.Errorf("of nothing: got %q, want advice", r.stderr)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	b := newBench(t)
+	type setting struct {
+		Name, Value, Default, Range, About string
+		Set                                bool
+	}
+	b.must("settings", "set", "pin_ttl", "90m")
+	b.must("settings", "set", "default_models", "")
+	for _, args := range [][]string{{"settings", "--json"}, {"settings", "list", "--json"}} {
+		list := decode[[]setting](t, b.must(args...))
+		if len(list) != len(catalog.Registry()) {
+			t.Fatalf("%v lists %d settings, want %d", args, len(list), len(catalog.Registry()))
+		}
+		for _, s := range list {
+			if want := s.Name == "pin_ttl" || s.Name == "default_models"; s.Set != want || s.Range == "" || s.About == "" {
+				t.Errorf("%v: %+v", args, s)
+			}
+		}
+		if list[0].Value != "1h30m" || list[0].Default != "1h" {
+			t.Errorf("pin_ttl: got %+v, want 1h30m of default 1h", list[0])
+		}
+	}
+	if got := b.must("settings").stdout; !regexp.MustCompile(`(?m)^pin_ttl +1h30m +1h +how long`).MatchString(got) ||
+		!regexp.MustCompile(`(?m)^default_models +"" +\*sonnet\*`).MatchString(got) ||
+		!regexp.MustCompile(`(?m)^move_after +60s +60s`).MatchString(got) {
+		t.Errorf("table:\n%s", got)
+	}
+	b.must("settings", "reset", "pin_ttl")
+	b.must("settings", "reset", "reserve")
+	if list := decode[[]setting](t, b.must("settings", "--json")); list[0].Set || list[0].Value != "1h" {
+		t.Errorf("after reset: got %+v", list[0])
+	}
+	b.refuses(2, "pin_ttl must be a duration from 1s to 87600h", "settings", "set", "pin_ttl", "5")
+	b.refuses(2, "did you mean pin_ttl?", "settings", "set", "pin_tll", "5m")
+	b.refuses(2, "did you mean pin_ttl?", "settings", "reset", "pin_tll")
+	b.refuses(2, "reserve must be a fraction from 0 to 1", "settings", "set", "reserve", "NaN")
+}
+
+func TestPolicy(t *testing.T) {
+	b := newBench(t)
+	policy := func() catalog.Policy {
+		s := b.open()
+		defer shut(t, s)
+		snap, err := s.Snapshot(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snap.Catalog.PolicyOf(account.Anthropic)
+	}
+	b.must("policy", "anthropic", "order", "--threshold", "0.7")
+	if got, want := policy(), (catalog.Policy{Name: catalog.Order, Threshold: 0.7}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	b.must("policy", "anthropic", "order")
+	if got, want := policy(), (catalog.Policy{Name: catalog.Order, Threshold: 0.8}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"0", "-0.5", "1.01", "NaN", "x", ""} {
+		b.refuses(2, "a fraction above 0, at most 1", "policy", "anthropic", "order", "--threshold", bad)
+	}
+	b.refuses(2, "policy order only", "policy", "anthropic", "score", "--threshold", "0.5")
+	b.refuses(2, "score, order or soonest-reset", "policy", "anthropic", "random")
+	b.refuses(2, "needs score|order|soonest-reset", "policy", "anthropic")
+	b.refuses(2, "openai accounts are not supported yet", "policy", "openai", "order")
+}
+
+func TestStatus(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	b.fold("work", spent)
+	got := decode[struct {
+		Accounts []struct {
+			Name, State, Reason string
+			Windows             []struct {
+				Name        string
+				Utilization float64
+			}
+		}
+		Providers []map[string]any
+	}](t, b.must("status", "--json"))
+	if len(got.Accounts) != 1 || got.Accounts[0].State != "parked" || got.Accounts[0].Windows[0].Utilization != 1 || len(got.Providers) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if text := b.must("status").stdout; !strings.Contains(text, "parked (billing_error)") || !strings.Contains(text, "100% for 1h00m") {
+		t.Errorf("text:\n%s", text)
+	}
+	b.refuses(2, "takes no argument", "status", "work")
+}
+
+func TestPick(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "list") // makes the data directory
+	b.refuses(1, "no account of anthropic", "pick", "--provider", "anthropic", "--model", "claude-sonnet-5")
+	b.add("work", "home")
+	b.fold("work", spent)
+	type explanation struct {
+		Account    *string
+		Family     string
+		Policy     string
+		Candidates []struct{ Account, Passed string }
+	}
+	got := decode[explanation](t, b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5", "--conversation", "c", "--json"))
+	home := "home"
+	want := explanation{&home, "fable", "score", []struct{ Account, Passed string }{{"work", "parked"}, {"home", ""}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+	if text := b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5").stdout; !strings.HasPrefix(text, "home (policy score") {
+		t.Errorf("text:\n%s", text)
+	}
+	b.must("account", "drain", "home")
+	if text := b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5").stdout; !strings.HasPrefix(text, "No account can take") {
+		t.Errorf("text:\n%s", text)
+	}
+}

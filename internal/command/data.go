@@ -1,0 +1,139 @@
+package command
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/seal"
+	"holdfast/internal/store"
+	"holdfast/internal/store/sqlitestore"
+	"holdfast/internal/vault"
+)
+
+// keyFile is the name of the data key's file in a data directory.
+const keyFile = "holdfast.key"
+
+// data is a data directory opened.
+type data struct {
+	*store.Store
+	box *seal.Box
+}
+
+func (d *data) vault() vault.Vault { return vault.Vault{Store: d.Store, Box: d.box} }
+
+// open opens the data directory, which is made if there is none.
+func (c *cli) open(ctx context.Context) (*data, error) {
+	dir, err := c.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return openData(ctx, dir)
+}
+
+func openData(ctx context.Context, dir string) (_ *data, err error) {
+	backend, err := sqlitestore.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &data{Store: store.New(backend)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	// The key is made before anything is stored. So where something is stored, a missing
+	// key was lost, and another one in its place would open nothing.
+	view, err := d.Read(ctx, store.Query{Catalog: true})
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, keyFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && view.Catalog.Revision > 0 {
+		return nil, fmt.Errorf("the key that opens the stored credentials is missing: put %s back, or begin anew in another directory with --data", path)
+	}
+	key, err := seal.LoadOrCreate(path)
+	if err != nil {
+		return nil, err
+	}
+	if d.box, err = seal.New(key); err != nil {
+		return nil, fmt.Errorf("use the data key: %w", err)
+	}
+	return d, nil
+}
+
+// dataDir is where --data points, or the user's own place for programs' data.
+func (c *cli) dataDir() (string, error) {
+	if c.dir != "" {
+		return c.dir, nil
+	}
+	if dir, ok := c.LookupEnv("XDG_DATA_HOME"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "holdfast"), nil
+	}
+	home, ok := c.LookupEnv("HOME")
+	if !ok || home == "" {
+		return "", errors.New("where your data belongs is not known, because HOME is not set; name a directory with --data")
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", "holdfast"), nil
+	}
+	return filepath.Join(home, ".local", "share", "holdfast"), nil
+}
+
+// catalog reads what is configured.
+func (d *data) catalog(ctx context.Context) (catalog.Catalog, error) {
+	view, err := d.Read(ctx, store.Query{Catalog: true})
+	if err != nil {
+		return catalog.Catalog{}, err
+	}
+	return *view.Catalog.Catalog, nil
+}
+
+// account finds an account by name, with what is known of it.
+func (d *data) account(ctx context.Context, name string) (account.Account, store.StateRecord, error) {
+	c, err := d.catalog(ctx)
+	if err != nil {
+		return account.Account{}, store.StateRecord{}, err
+	}
+	a, err := c.Named(name)
+	if err != nil {
+		return account.Account{}, store.StateRecord{}, err
+	}
+	view, err := d.Read(ctx, store.Query{States: []account.ID{a.ID}})
+	return a, view.States[a.ID], err
+}
+
+// with opens the data directory, runs do, and closes it.
+func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
+	d, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return do(d)
+}
+
+// change makes one change of the catalog.
+func (c *cli) change(ctx context.Context, edit func(catalog.Catalog) (catalog.Catalog, error)) error {
+	return c.with(ctx, func(d *data) error {
+		_, err := d.ChangeCatalog(ctx, edit)
+		return err
+	})
+}
+
+// newID makes an id that was never used.
+func (c *cli) newID() (string, error) {
+	var bits [12]byte
+	if _, err := io.ReadFull(c.Random, bits[:]); err != nil {
+		return "", fmt.Errorf("draw an id: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(bits[:]), nil
+}

@@ -1,0 +1,120 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/account"
+	"holdfast/internal/body"
+	"holdfast/internal/pick"
+)
+
+// inferencePaths are where each provider takes an ordinary request for a model.
+var inferencePaths = map[account.Provider]string{
+	account.Anthropic: "/v1/messages",
+	account.OpenAI:    "/v1/responses",
+	account.XAI:       "/v1/responses",
+}
+
+func (c *cli) pickCommand() *cobra.Command {
+	var providerName, model, conversation string
+	cmd := &cobra.Command{
+		Use: "pick --provider P --model M", Short: "Explain which account a new conversation would go to now",
+		Long: "Explain which account a new conversation with a model would go to now, and why not to the others. Nothing is\n" +
+			"sent and nothing changes. A conversation that has an account stays there, whatever this says.",
+		Args: exactly(""),
+	}
+	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: anthropic")
+	cmd.Flags().StringVar(&model, "model", "", "the model, as a client names it")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "a conversation's name; it decides between accounts that are alike")
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if providerName == "" || model == "" {
+			return usageError("say for which provider and model: holdfast pick --provider anthropic --model MODEL")
+		}
+		p, err := c.providerOf(providerName)
+		if err != nil {
+			return err
+		}
+		return c.with(cmd.Context(), func(d *data) error {
+			e, err := c.explain(cmd.Context(), d, p, model, conversation)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return writeJSON(c.Stdout, e)
+			}
+			return c.writeExplanation(e)
+		})
+	}
+	return cmd
+}
+
+// explanation is a decision with what it was about.
+type explanation struct {
+	Provider account.Provider `json:"provider"`
+	Model    string           `json:"model"`
+	Family   string           `json:"family,omitempty"`
+	Policy   string           `json:"policy"`
+	// Account is the name of the chosen one; null when there is none.
+	Account    *string     `json:"account"`
+	Reason     pick.Reason `json:"reason"`
+	Candidates []pick.Part `json:"candidates"`
+}
+
+func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, conversation string) (explanation, error) {
+	snap, err := d.Snapshot(ctx, false)
+	if err != nil {
+		return explanation{}, err
+	}
+	accounts := snap.Catalog.Of(p)
+	if len(accounts) == 0 {
+		return explanation{}, fmt.Errorf("there is no account of %s; add one with `holdfast account add`", p)
+	}
+	wire := c.Providers[p]
+	path, header := inferencePaths[p], http.Header{}
+	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
+	candidates := make([]pick.Candidate, len(accounts))
+	for i, a := range accounts {
+		s := snap.States[a.ID]
+		candidates[i] = pick.Candidate{
+			Account: a, State: s.State, Placed: s.Placed, Allowed: true, Serves: wire.Serves(a.Kind, path, header, request),
+		}
+	}
+	policy := snap.Catalog.PolicyOf(p)
+	decision := pick.Pick(c.Now(), policy, snap.Catalog.Settings(), pick.Request{
+		Key: conversation, Family: request.Family, Model: request.Model, Features: request.Features,
+	}, candidates)
+	e := explanation{
+		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts,
+	}
+	if decision.Chosen >= 0 {
+		e.Account = &accounts[decision.Chosen].Name
+	}
+	return e, nil
+}
+
+func (c *cli) writeExplanation(e explanation) error {
+	if e.Account == nil {
+		fmt.Fprintf(c.Stdout, "No account can take a new conversation with %s now.\n", e.Model)
+	} else {
+		fmt.Fprintf(c.Stdout, "%s (policy %s, decided by %s)\n", *e.Account, e.Policy, e.Reason)
+	}
+	var rows [][]string
+	for _, part := range e.Candidates {
+		terms := ""
+		if t := part.Terms; t != (pick.Terms{}) {
+			terms = fmt.Sprintf("expiring %.3f, pace %.3f, short %.3f, model %.3f, load %.3f", t.Expiring, t.Pace, t.Short, t.Model, t.Load)
+		}
+		score := ""
+		if part.Passed == "" {
+			score = fmt.Sprintf("%.3f", part.Score)
+		}
+		rows = append(rows, []string{part.Account, score, string(part.Passed), strings.TrimSpace(part.Note), terms})
+	}
+	return writeTable(c.Stdout, "ACCOUNT SCORE PASSED-OVER NOTE TERMS", rows)
+}

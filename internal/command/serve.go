@@ -1,0 +1,155 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/gateway"
+)
+
+const (
+	defaultAddress = "127.0.0.1:8787"
+	// stopWithin is how long running requests may go on after a stop was asked for.
+	stopWithin = 30 * time.Second
+	// headerWithin and idleWithin bound a client's patience with its own connection.
+	headerWithin = 10 * time.Second
+	idleWithin   = 3 * time.Minute
+	// mostHeader bounds a request's header, in bytes. Real clients send a few thousand.
+	mostHeader = 64 << 10
+)
+
+func (c *cli) serveCommand() *cobra.Command {
+	var address string
+	var demo, try bool
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve the gateway, until interrupted",
+		Long: "Serve the gateway, until interrupted. Running streams then may go on for 30 seconds; a second interrupt ends\n" +
+			"them at once. Log lines go to standard error, as JSON.",
+		Args: exactly(""),
+	}
+	cmd.Flags().StringVar(&address, "addr", defaultAddress, "where to listen")
+	cmd.Flags().BoolVar(&demo, "demo", false, "serve two simulated accounts, apart from your own: no provider is asked")
+	cmd.Flags().BoolVar(&try, "try", false, "for a first look: with no account yet, take ANTHROPIC_API_KEY as one, else do as --demo; print how to call it")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.serve(cmd.Context(), address, demo, try)
+	}
+	return cmd
+}
+
+func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	listener, err := listen(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // for the ways out before serving; closing twice does no harm
+	url := urlOf(listener.Addr())
+
+	d, err := c.prepare(ctx, url, demo, try)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(c.Stderr, nil))
+	handler, err := gateway.New(gateway.Options{
+		Store: d.Store, Box: d.box, Providers: c.Providers, Log: log, Now: c.Now, Version: c.Version,
+	})
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerWithin,
+		IdleTimeout:       idleWithin,
+		MaxHeaderBytes:    mostHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	c.warnOfPublic(listener.Addr())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	c.say("holdfast is listening on %s", url)
+	err = c.serveUntilStopped(ctx, signals, server, listener)
+	handler.Close()
+	return errors.Join(err, d.Close())
+}
+
+// serveUntilStopped serves until ctx ends or a signal comes, and then lets what runs end.
+func (c *cli) serveUntilStopped(ctx context.Context, signals <-chan os.Signal, server *http.Server, listener net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	case <-signals:
+	}
+	c.say("holdfast is stopping: running requests have %s; a second interrupt ends them at once", stopWithin)
+	patience, give := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer give()
+	go func() {
+		select {
+		case <-signals:
+			give()
+		case <-patience.Done():
+		}
+	}()
+	if err := server.Shutdown(patience); err != nil {
+		c.say("holdfast has ended requests that were still running")
+		return server.Close()
+	}
+	return nil
+}
+
+// listen opens the address, or says in a sentence why not.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	const shape = "--addr is a host and a port, such as " + defaultAddress
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, usageError(shape)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, usageError(shape + "; a port is a number from 0 to 65535")
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use already, perhaps by another holdfast; stop that one, or choose another port with --addr", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is no address of this machine; choose another with --addr", host)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listening on port %s is not allowed to this user; choose one above 1023 with --addr", port)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --addr", address, err)
+	}
+	return listener, nil
+}
+
+// urlOf is how this machine reaches a listener.
+func urlOf(a net.Addr) string {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil || !at.Addr().IsUnspecified() {
+		return "http://" + a.String()
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d", at.Port())
+}
+
+// warnOfPublic says what it means to be reached from elsewhere.
+func (c *cli) warnOfPublic(a net.Addr) {
+	if at, err := netip.ParseAddrPort(a.String()); err == nil && !at.Addr().IsLoopback() {
+		c.say("Other machines can reach %s, and client keys and conversations travel there unencrypted. Put TLS in front, or listen on 127.0.0.1.", a)
+	}
+}

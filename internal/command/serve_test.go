@@ -1,0 +1,227 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast/internal/clientkey"
+	"holdfast/internal/command"
+)
+
+// lines is a writer that tells when a line matches.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	want *regexp.Regexp
+	got  chan string
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	if l.want != nil {
+		if m := l.want.FindStringSubmatch(l.text.String()); m != nil {
+			l.want = nil
+			l.got <- m[1]
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// server is `holdfast serve` running in this process.
+type server struct {
+	url            string
+	stdout, stderr *lines
+	stop           func() int // ends it and returns its exit status
+}
+
+func (b *bench) serve(args ...string) server {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	s := server{stdout: &lines{}, stderr: &lines{want: regexp.MustCompile(`holdfast is listening on (\S+)\n`), got: make(chan string, 1)}}
+	o := b.options(strings.NewReader(""), nil, nil)
+	o.Stdout, o.Stderr = s.stdout, s.stderr
+	ended := make(chan int, 1)
+	go func() {
+		ended <- command.Run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", b.dir}, args...), o)
+	}()
+	s.stop = sync.OnceValue(func() int { cancel(); return <-ended })
+	b.t.Cleanup(func() { s.stop() })
+	select {
+	case s.url = <-s.stderr.got:
+	case code := <-ended:
+		ended <- code
+		b.t.Fatalf("serve ended with status %d: %s", code, s.stderr)
+	}
+	return s
+}
+
+// printedKey is the client key in what --try printed.
+func (s server) printedKey(t *testing.T) string {
+	t.Helper()
+	key := regexp.MustCompile(`hf_[0-9A-Za-z]+`).FindString(s.stdout.String())
+	if !clientkey.WellFormed(key) {
+		t.Fatalf("no client key was printed:\n%s", s.stdout)
+	}
+	return key
+}
+
+func call(t *testing.T, method, url, key, body string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Api-Key", key)
+	request.Header.Set("Anthropic-Version", "2023-06-01")
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(text)
+}
+
+const hello = `{"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}`
+
+func TestServeTrySimulates(t *testing.T) {
+	b := newBench(t)
+	s := b.serve("--try")
+	if said := s.stderr.String(); !strings.Contains(said, "THIS IS A SIMULATION") {
+		t.Errorf("nothing says that it is a simulation:\n%s", said)
+	}
+	key := s.printedKey(t)
+	for _, want := range []string{"curl " + s.url + "/v1/messages", "ANTHROPIC_BASE_URL=" + s.url + " ANTHROPIC_AUTH_TOKEN=" + key + " claude"} {
+		if !strings.Contains(s.stdout.String(), want) {
+			t.Errorf("what is printed lacks %q:\n%s", want, s.stdout)
+		}
+	}
+	status, header, text := call(t, http.MethodPost, s.url+"/v1/messages", key, hello)
+	if status != http.StatusOK || !strings.HasPrefix(header.Get("X-Holdfast-Account"), "simulated-") {
+		t.Errorf("got status %d of account %q: %s", status, header.Get("X-Holdfast-Account"), text)
+	}
+	if status, _, text = call(t, http.MethodGet, s.url+"/_holdfast/status.json", key, ""); status != http.StatusOK || !json.Valid([]byte(text)) {
+		t.Errorf("status: got %d: %s", status, text)
+	}
+	if status, _, _ = call(t, http.MethodPost, s.url+"/v1/messages", "hf_no", hello); status != http.StatusUnauthorized {
+		t.Errorf("without a key: got status %d, want 401", status)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("stopped with status %d: %s", code, s.stderr)
+	}
+	if got := b.order(); got != "" {
+		t.Errorf("the owner's own data holds the accounts %q", got)
+	}
+
+	again := b.serve("--demo")
+	if again.printedKey(t) != key {
+		t.Error("another start printed another key")
+	}
+	if status, _, text := call(t, http.MethodPost, again.url+"/v1/messages", key, hello); status != http.StatusOK {
+		t.Errorf("at another start: got status %d: %s", status, text)
+	}
+	again.stop()
+	demo := *b
+	demo.dir = filepath.Join(b.dir, "demo")
+	if got := demo.order(); got != "simulated-one simulated-two" {
+		t.Errorf("the demonstration's data holds the accounts %q", got)
+	}
+}
+
+func TestServeTryTakesKey(t *testing.T) {
+	b := newBench(t)
+	b.env["ANTHROPIC_API_KEY"] = apiKey
+	s := b.serve("--try")
+	if said := s.stderr.String(); strings.Contains(said, "SIMULATION") || !strings.Contains(said, "holdfast account remove anthropic") {
+		t.Errorf("it said:\n%s", said)
+	}
+	if s.stop() != 0 || b.order() != "anthropic" {
+		t.Errorf("accounts: got %q, want anthropic", b.order())
+	}
+	b.env["ANTHROPIC_API_KEY"] = "sk-ant-api03-EXAMPLE-another"
+	again := b.serve("--try")
+	if said := again.stderr.String(); !strings.Contains(said, "holdfast account login anthropic --key-env ANTHROPIC_API_KEY") {
+		t.Errorf("another key in the environment: it said:\n%s", said)
+	}
+	if again.printedKey(t) != s.printedKey(t) {
+		t.Error("another start printed another key")
+	}
+	again.stop()
+	for _, out := range []string{s.stdout.String(), s.stderr.String(), again.stdout.String(), again.stderr.String()} {
+		if strings.Contains(out, "EXAMPLE") {
+			t.Errorf("a secret is shown:\n%s", out)
+		}
+	}
+	b.must("key", "revoke", "try")
+	b.must("key", "create", "try")
+	third := b.serve("--try")
+	if said := third.stderr.String(); !strings.Contains(said, "one of your own") || third.stdout.String() != "" {
+		t.Errorf("with a key of that name of the owner's: it said %q and printed %q", said, third.stdout)
+	}
+}
+
+func TestServeWithoutTry(t *testing.T) {
+	b := newBench(t)
+	b.env["ANTHROPIC_API_KEY"] = apiKey
+	s := b.serve()
+	if said := s.stderr.String(); !strings.Contains(said, "no account yet") || s.stdout.String() != "" {
+		t.Errorf("it said %q and printed %q; want advice and nothing", said, s.stdout)
+	}
+	if b.order() != "" {
+		t.Error("an account was made without being asked for")
+	}
+	// A running server follows commands.
+	b.add("work")
+	key := strings.TrimSpace(b.must("key", "create", "laptop", "--admin").stdout)
+	if status, _, text := call(t, http.MethodGet, s.url+"/_holdfast/status.json", key, ""); status != http.StatusOK || !strings.Contains(text, `"work"`) {
+		t.Errorf("status: got %d: %s", status, text)
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	b := newBench(t)
+	var config net.ListenConfig
+	taken, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for address, tt := range map[string]struct {
+		code int
+		want string
+	}{
+		taken.Addr().String(): {1, "is in use already"},
+		"8787":                {2, "a host and a port"},
+		"127.0.0.1:99999":     {2, "from 0 to 65535"},
+		"127.0.0.1:http":      {2, "from 0 to 65535"},
+		"192.0.2.1:8787":      {1, "no address of this machine"},
+	} {
+		b.refuses(tt.code, tt.want, "serve", "--addr", address)
+	}
+	if _, err := os.Stat(b.dir); err == nil {
+		t.Error("a data directory was made for nothing")
+	}
+	b.refuses(2, "takes no argument", "serve", "now")
+}

@@ -1,0 +1,207 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root is the repository, seen from this package.
+const root = "../.."
+
+// listed is what `go list` says of a package of ours.
+type listed struct {
+	ImportPath string
+	Name       string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,Dir,GoFiles,Imports,Deps", "./...")
+	cmd.Dir = root
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("read what go list says: %v", err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found %d packages only", len(all))
+	}
+	return all
+}
+
+// within reports whether a package is one of names below internal/, or below one.
+func within(path string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		full := "holdfast/internal/" + name
+		return path == full || strings.HasPrefix(path, full+"/")
+	})
+}
+
+var (
+	// core decides: values in, values out.
+	core = []string{
+		"account", "body", "catalog", "clientkey", "conversation", "credential", "credentialfile",
+		"limits", "pick", "pin", "placement", "route", "sse",
+	}
+	// edges speak to the outside.
+	edges = []string{"command", "forward", "gateway", "simulate", "seal", "store", "upstreamtest", "vault", "e2e"}
+	// simulated is for demonstrations and tests.
+	simulated = []string{"simulate", "upstreamtest", "store/memstore", "store/storetest", "e2e", "bench"}
+)
+
+// TestDirection holds which imports are forbidden, and why.
+func TestDirection(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			for _, rule := range []struct {
+				broken bool
+				why    string
+			}{
+				{strings.HasPrefix(imported, "holdfast/functions/"), "functions only wire; nothing may need them"},
+				{within(p.ImportPath, core...) && within(imported, edges...), "the core decides; it reaches nothing outside"},
+				{
+					within(p.ImportPath, core...) && slices.Contains([]string{"net", "os", "os/exec", "database/sql", "log"}, imported),
+					"the core has no input or output",
+				},
+				{
+					within(p.ImportPath, core...) && imported == "net/http" && !within(p.ImportPath, "limits"), // which reads headers
+					"the core has no input or output",
+				},
+				{within(p.ImportPath, "provider") && within(imported, edges...), "providers parse and render; they do no I/O"},
+				{
+					within(imported, "provider") && imported != "holdfast/internal/provider" && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, "provider", "bench", "e2e"),
+					"only the wiring knows which providers there are",
+				},
+				{
+					within(p.ImportPath, "provider") && within(imported, "provider") && imported != "holdfast/internal/provider" &&
+						!strings.HasPrefix(imported+"/", p.ImportPath+"/") && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
+					"one provider's package does not know another's",
+				},
+				{
+					within(p.ImportPath, "store/memstore", "store/sqlitestore", "store/dynamostore") && within(imported, "store/memstore", "store/sqlitestore", "store/dynamostore"),
+					"backends do not know each other",
+				},
+				{within(p.ImportPath, "store") && within(imported, "gateway", "forward", "command", "vault", "seal"), "the store serves; it does not know by whom it is used"},
+				{within(p.ImportPath, "gateway", "forward") && within(imported, "command", "store/sqlitestore", "store/dynamostore"), "the gateway gets its store from the wiring"},
+				{!within(p.ImportPath, append(simulated, "command")...) && within(imported, simulated...), "what simulates is for demonstrations and tests"},
+				{strings.HasPrefix(imported, "github.com/spf13/") && !within(p.ImportPath, "command"), "only the command line parses flags"},
+				{strings.HasPrefix(imported, "modernc.org/") && !within(p.ImportPath, "store/sqlitestore"), "only the embedded store knows its database"},
+			} {
+				if rule.broken {
+					t.Errorf("%s imports %s: %s", p.ImportPath, imported, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// TestCoreDependsOnLittle looks at what the core needs in the end, not only directly.
+func TestCoreDependsOnLittle(t *testing.T) {
+	for _, p := range packages(t) {
+		if !within(p.ImportPath, core...) {
+			continue
+		}
+		for _, dep := range p.Deps {
+			first, _, _ := strings.Cut(dep, "/")
+			if strings.Contains(first, ".") && !strings.HasPrefix(dep, "golang.org/x/") && !strings.HasPrefix(dep, "vendor/") {
+				t.Errorf("%s depends on %s: the core needs the standard library only", p.ImportPath, dep)
+			}
+			if dep == "database/sql" {
+				t.Errorf("%s depends on %s: the core has no store", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+// TestManuals asks for exactly one package comment in each package, of some length.
+func TestManuals(t *testing.T) {
+	for _, p := range packages(t) {
+		var with []string
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Doc == nil {
+				continue
+			}
+			with = append(with, name)
+			text := f.Doc.Text()
+			beginning := "Package " + p.Name + " "
+			if p.Name == "main" {
+				beginning = "Command "
+			}
+			if !strings.HasPrefix(text, beginning) || len(strings.Fields(text)) < 15 {
+				t.Errorf("%s: the comment in %s is to begin with %q and be a manual: what the package decides, and what it never does", p.ImportPath, name, beginning)
+			}
+		}
+		if len(p.GoFiles) > 0 && len(with) != 1 {
+			t.Errorf("%s has package comments in %q; want exactly one", p.ImportPath, with)
+		}
+	}
+}
+
+// TestNames keeps out packages that are named by what they are made of.
+func TestNames(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "models", "manager", "service", "misc"}, p.Name) {
+			t.Errorf("%s: name a package by its subject", p.ImportPath)
+		}
+	}
+}
+
+// TestTop keeps the top of the repository as it is meant to be.
+func TestTop(t *testing.T) {
+	allowed := []string{
+		"functions", "internal", "infra", "events", "testdata", "bin", // bin is built
+		"template.yaml", "samconfig.toml", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE", "CHANGELOG.md",
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) && name != "coverage.out" {
+			t.Errorf("%s does not belong at the top", name)
+		}
+	}
+}
+
+// TestFilesOfOneSubject keeps files short enough to be about one thing.
+func TestFilesOfOneSubject(t *testing.T) {
+	const most = 500
+	for _, p := range packages(t) {
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(string(text), "\n"); lines > most {
+				t.Errorf("%s/%s has %d lines, more than %d: split it by subject", p.ImportPath, name, lines, most)
+			}
+		}
+	}
+}

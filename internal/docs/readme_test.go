@@ -1,0 +1,104 @@
+package docs_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/command"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/anthropic"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestReadmeSettings holds the README's table against the registry.
+func TestReadmeSettings(t *testing.T) {
+	want := "| setting | default | allowed | meaning |\n|---|---|---|---|\n"
+	for _, s := range catalog.Registry() {
+		want += fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", s.Name, s.Default, s.Range, s.About)
+	}
+	_, rest, _ := strings.Cut(readme(t), "<!-- settings")
+	_, rest, _ = strings.Cut(rest, "-->\n")
+	got, _, found := strings.Cut(rest, "<!-- /settings -->")
+	if !found {
+		t.Fatal("the README has no table between its settings marks")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings in the README (-want +got):\n%s\nThe table is to read:\n%s", diff, want)
+	}
+}
+
+// invocation is a command line in the README: the program, and its words.
+var invocation = regexp.MustCompile("(?m)(?:^|[`| ])(?:bin/)?holdfast ([a-z][^`\n|]*)")
+
+// TestReadmeCommands asks for each command line in the README whether the program knows
+// its command and flags.
+func TestReadmeCommands(t *testing.T) {
+	text := readme(t)
+	// Alternatives, optional parts and comments, as the README writes them.
+	plain := strings.NewReplacer("[", "", "]", "", "(", "", ")", "").Replace(text)
+	plain = regexp.MustCompile(`(?m) +# .*$`).ReplaceAllString(plain, "")
+	seen := 0
+	for line := range strings.Lines(plain) {
+		line = strings.ReplaceAll(line, " | --", " --") // every alternative's flags
+		for _, match := range invocation.FindAllStringSubmatch(line, -1) {
+			words := strings.Fields(match[1])
+			if !isCommand(words[0]) {
+				continue // a sentence about holdfast
+			}
+			seen++
+			var stdout, stderr bytes.Buffer
+			code := command.Run(t.Context(), append(words, "--help"), command.Options{
+				Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
+				Stdin:     strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+				LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Random: rand.Reader,
+			})
+			group := strings.Contains(stdout.String(), "[command]")
+			if code != 0 || (group && (words[0] != "settings" || len(words) > 1 && words[1] != "--json")) {
+				t.Errorf("`holdfast %s` in the README: status %d %s, leads to a command: %t", match[1], code, stderr.String(), !group)
+			}
+		}
+	}
+	if seen < 25 {
+		t.Errorf("found %d command lines only", seen)
+	}
+}
+
+func isCommand(word string) bool {
+	switch word {
+	case "serve", "account", "policy", "key", "settings", "status", "pick", "version", "help":
+		return true
+	}
+	return false
+}
+
+// TestReadmeTargets asks for each `make` target in the README.
+func TestReadmeTargets(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)").FindAllStringSubmatch(readme(t), -1) {
+		if !strings.Contains(string(makefile), "\n"+match[1]+":") {
+			t.Errorf("`make %s` in the README: the Makefile has no such target", match[1])
+		}
+	}
+}
