@@ -58,7 +58,7 @@ func serve(role, upstream, dir string) error {
 		return err
 	}
 	fmt.Printf("http://%s\n", l.Addr())
-	return (&http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}).Serve(l)
+	return (&http.Server{Handler: h}).Serve(l)
 }
 
 var (

@@ -343,12 +343,12 @@ func (x *exchange) logLine() {
 	}
 	attrs := []slog.Attr{
 		slog.String("request", x.id), slog.String("outcome", r.outcome), slog.Int("status", x.w.status),
-		slog.Duration("total", x.g.now().Sub(x.start)),
+		milliseconds("total_ms", x.g.now().Sub(x.start)),
 	}
 	if x.name != "" {
 		attrs = append(attrs, slog.String("provider", string(x.name)), slog.String("key", x.key.Name), slog.String("account", r.account),
 			slog.String("pin", x.pinSaid), slog.String("conversation_key", x.who.Source), slog.String("model", x.req.Model),
-			slog.Int("attempts", r.attempts), slog.Duration("store", r.storeFor), slog.Duration("upstream_headers", r.headers))
+			slog.Int("attempts", r.attempts), milliseconds("store_ms", r.storeFor), milliseconds("upstream_headers_ms", r.headers))
 	}
 	if r.refusal != "" {
 		attrs = append(attrs, slog.String("error_kind", string(r.refusal)))
@@ -363,4 +363,9 @@ func (x *exchange) logLine() {
 		attrs = append(attrs, slog.String("error", r.err.Error()))
 	}
 	x.g.log.LogAttrs(context.WithoutCancel(x.r.Context()), level, "request", attrs...)
+}
+
+// milliseconds logs a duration to the microsecond.
+func milliseconds(key string, d time.Duration) slog.Attr {
+	return slog.Float64(key, float64(d.Microseconds())/1000)
 }
