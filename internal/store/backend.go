@@ -31,7 +31,7 @@ type Record struct {
 	// record exists only if Add made it.
 	Revision int64
 	Body     []byte
-	// ExpiresAt is when the record is void; zero for never. Backends keep it in whole
+	// ExpiresAt is when the record is void; zero for never. Backends cut it to whole
 	// milliseconds and MUST return records past it: expiry is the caller's to judge.
 	// They may delete such records on their own, later than DeleteAfter.
 	ExpiresAt time.Time
@@ -43,7 +43,7 @@ type Record struct {
 
 // Condition is what a Put or Delete depends on: the stored revision is Revision (0: the
 // key was never put), or, where ExpiredBy is set, the stored record has an expiry that is
-// not after ExpiredBy.
+// not after ExpiredBy, both in whole milliseconds.
 type Condition struct {
 	Revision  int64
 	ExpiredBy time.Time
