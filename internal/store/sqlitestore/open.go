@@ -1,0 +1,295 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"holdfast/internal/store"
+)
+
+// File is the name of the database in a data directory.
+const File = "holdfast.db"
+
+// schemaVersion is what PRAGMA user_version holds in a file of ours. Raise it with every
+// change of the schema, and let setUp bring older files up to it.
+const schemaVersion = 1
+
+// applicationID is what PRAGMA application_id holds in a file of ours: "hold" in ASCII.
+const applicationID = 0x686f6c64
+
+const schema = `CREATE TABLE record (
+	kind TEXT NOT NULL,
+	id TEXT NOT NULL,
+	revision INTEGER NOT NULL,
+	body BLOB NOT NULL,
+	expires_ms INTEGER,
+	delete_ms INTEGER,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (kind, id)
+) STRICT, WITHOUT ROWID`
+
+// openTimeout bounds how long Open waits for other processes that open the same file.
+const openTimeout = 5 * time.Second
+
+// Backend is a data directory opened. Make one with Open.
+type Backend struct {
+	dir  string
+	db   *sql.DB
+	conn *sql.Conn // the only one: SQLite lets one writer in at a time anyway
+	statements
+
+	// turn is held by whoever uses conn and what follows.
+	turn    chan struct{}
+	known   known
+	durable bool        // whether conn flushes every transaction to the disk
+	work    chan func() // to the goroutine that runs them; only the holder of turn sends
+
+	tidying tidying
+}
+
+var _ store.Backend = (*Backend)(nil)
+
+// Open opens the data directory dir, and makes it first if there is none. A directory
+// that cannot be used is left as it is, and the error says in one sentence what to do.
+func Open(dir string) (*Backend, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the data directory: %w", err)
+	}
+	if err := ready(dir); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	b := &Backend{dir: dir, turn: make(chan struct{}, 1), work: make(chan func()), known: newKnown()}
+	if err := b.connect(ctx); err != nil {
+		b.disconnect()
+		return nil, err
+	}
+	b.tidying.begin(time.Now())
+	go func() {
+		for f := range b.work {
+			f()
+		}
+	}()
+	return b, nil
+}
+
+// making guards the making of files. SQLite's locks belong to the process and the file:
+// closing any descriptor of a database drops all locks that the process holds on it. So
+// a database that may be open already must not be opened here.
+var making sync.Mutex
+
+// ready makes the directory and an empty database of the right mode where there is none.
+func ready(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return refusal("the data directory " + dir + " is a file: name a directory with --data")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return unusable(dir, err)
+	}
+	path := filepath.Join(dir, File)
+	making.Lock()
+	defer making.Unlock()
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return refusal(path + " is a directory where the store should be: move it away, or name another data directory with --data")
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return unusable(dir, err)
+	}
+	if err := f.Close(); err != nil {
+		return unusable(dir, err)
+	}
+	if d, err := os.Open(dir); err == nil { // the name, too, must survive a loss of power
+		_ = d.Sync() // not every file system can
+		_ = d.Close()
+	}
+	return nil
+}
+
+// private takes the files' rights from everybody but their owner, in case they were
+// copied here by something that did not keep them.
+func (b *Backend) private() error {
+	path := filepath.Join(b.dir, File)
+	for _, p := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(p)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(p, info.Mode().Perm()&0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unusable(b.dir, err)
+		}
+	}
+	return nil
+}
+
+// connect opens the file and brings it up to date.
+func (b *Backend) connect(ctx context.Context) error {
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(b.dir, File))}
+	var err error
+	if b.db, err = sql.Open("sqlite", name.String()); err != nil {
+		return b.failed(err)
+	}
+	b.db.SetMaxOpenConns(1)
+	if b.conn, err = b.db.Conn(ctx); err != nil {
+		return b.failed(err)
+	}
+	// SQLite opens a file that cannot be written all the same, but from the first read on
+	// there would be other files beside it.
+	var readOnly bool
+	if err := b.conn.Raw(func(driver any) (err error) {
+		readOnly, err = driver.(interface{ IsReadOnly(string) (bool, error) }).IsReadOnly("main")
+		return err
+	}); err != nil {
+		return b.failed(err)
+	}
+	if readOnly {
+		return unusable(b.dir, fs.ErrPermission)
+	}
+	// Other processes may be opening the file or closing it for the last time, and lock it
+	// for that long.
+	if err := b.persist(ctx, b.setUp); err != nil {
+		return err
+	}
+	if err := b.private(); err != nil {
+		return err
+	}
+	return b.persist(ctx, func() error { return b.statements.prepare(b.conn) })
+}
+
+// persist repeats f while it fails for another process's lock.
+func (b *Backend) persist(ctx context.Context, f func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := f()
+		if !busy(err) {
+			return b.failed(err)
+		}
+		if pause(ctx, attempt) != nil {
+			return b.failed(err)
+		}
+	}
+}
+
+// setUp sets the connection up and makes the table in a new file. It refuses a file that
+// is not ours before it changes anything.
+func (b *Backend) setUp() error {
+	if err := b.pragmas("busy_timeout=0", "temp_store=memory"); err != nil {
+		return err
+	}
+	fresh, err := b.fresh()
+	if err != nil {
+		return err
+	}
+	var mode string
+	if err := b.conn.QueryRowContext(context.Background(), "PRAGMA journal_mode=wal").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return refusal(fmt.Sprintf("the file system of %s cannot share memory between processes: name a data directory on a local disk with --data", b.dir))
+	}
+	if err := b.pragmas(
+		"synchronous=normal",
+		"cache_size=-256",            // KiB; known holds what is read often
+		"journal_size_limit=4194304", // bytes; a log that grew is cut back
+	); err != nil {
+		return err
+	}
+	if fresh {
+		return b.makeTable()
+	}
+	return nil
+}
+
+// fresh reports whether the file is still empty. It refuses one that is not ours, or
+// that a newer holdfast wrote.
+func (b *Backend) fresh() (bool, error) {
+	var id, version, things int64
+	err := b.conn.QueryRowContext(context.Background(), // one statement, so that it sees all of a making or nothing
+		"SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version",
+	).Scan(&id, &version, &things)
+	path := filepath.Join(b.dir, File)
+	switch {
+	case err != nil:
+		return false, err
+	case id == 0 && version == 0 && things == 0:
+		return true, nil
+	case id != applicationID:
+		return false, refusal(path + " is not a holdfast store: move it away, or name another data directory with --data")
+	case version > schemaVersion:
+		return false, refusal(fmt.Sprintf("%s was written by a newer holdfast (store version %d, this one knows %d): update holdfast", path, version, schemaVersion))
+	}
+	return false, nil
+}
+
+// makeTable makes the table, unless another process has just done so.
+func (b *Backend) makeTable() error {
+	if err := b.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	fresh, err := b.fresh()
+	if err == nil && fresh {
+		err = b.exec(schema)
+		if err == nil {
+			err = b.pragmas(fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", schemaVersion))
+		}
+	}
+	if err != nil {
+		_ = b.exec("ROLLBACK")
+		return err
+	}
+	return b.exec("COMMIT")
+}
+
+func (b *Backend) pragmas(settings ...string) error {
+	for _, s := range settings {
+		if err := b.exec("PRAGMA " + s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Backend) exec(query string) error {
+	_, err := b.conn.ExecContext(context.Background(), query)
+	return err
+}
+
+// Close implements store.Backend. The last process to close moves the log into the file.
+func (b *Backend) Close() error {
+	b.tidying.end()
+	ctx, cancel := context.WithTimeout(context.Background(), store.CallTimeout)
+	defer cancel()
+	if err := b.take(ctx); err != nil {
+		return fmt.Errorf("close the store: %w", err)
+	}
+	close(b.work)
+	if err := b.disconnect(); err != nil {
+		return fmt.Errorf("close the store: %w", b.failed(err))
+	}
+	return nil
+}
+
+func (b *Backend) disconnect() error {
+	if b.db == nil {
+		return nil
+	}
+	err := b.statements.close()
+	if b.conn != nil {
+		err = errors.Join(err, b.conn.Close())
+	}
+	return errors.Join(err, b.db.Close())
+}
