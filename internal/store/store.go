@@ -164,6 +164,9 @@ func (s *Store) ReplacePin(ctx context.Context, key string, next pin.Record) (pi
 }
 
 func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condition) (pin.Record, bool, error) {
+	// The body must not tell a later end than the record, which is kept in milliseconds:
+	// whoever reads the pin and whoever takes it over have to agree on the instant.
+	r.ExpiresAt = r.ExpiresAt.Truncate(time.Millisecond)
 	body, err := json.Marshal(r)
 	if err != nil {
 		return pin.Record{}, false, err
@@ -329,6 +332,8 @@ func (s *Store) Forget(ctx context.Context, id account.ID) error {
 }
 
 func (s *Store) forget(ctx context.Context, key Key) error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
 	for range foldAttempts {
 		records, err := s.backend.Get(ctx, []Key{key})
 		if err != nil || len(records) == 0 {
