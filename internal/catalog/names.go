@@ -82,11 +82,7 @@ func private(host string) bool {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	addr = addr.Unmap()
-	return addr.IsLoopback() || addr.IsPrivate()
+	return err == nil && (addr.IsLoopback() || addr.IsPrivate())
 }
 
 func noAccount(name string) error {

@@ -39,6 +39,10 @@ func TestUsage(t *testing.T) {
 	for _, tt := range tests {
 		b.refuses(2, tt.want, tt.args...)
 	}
+	// run looks for the secret in what these print.
+	b.refuses(2, "no command `holdfast [secret]`", apiKey)
+	b.refuses(2, "no command `holdfast account [secret]`", "account", apiKey)
+	b.refuses(1, "there is no file [secret]", "account", "add", "x", "--provider", "anthropic", "--import", apiKey)
 	if _, err := os.Stat(b.dir); err == nil {
 		t.Error("a data directory was made for nothing")
 	}

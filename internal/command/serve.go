@@ -81,13 +81,14 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	c.say("holdfast is listening on %s", url)
-	err = c.serveUntilStopped(ctx, signals, server, listener)
+	err = c.serveUntilStopped(ctx, server, listener, signals, stopWithin)
 	handler.Close()
 	return errors.Join(err, d.Close())
 }
 
-// serveUntilStopped serves until ctx ends or a signal comes, and then lets what runs end.
-func (c *cli) serveUntilStopped(ctx context.Context, signals <-chan os.Signal, server *http.Server, listener net.Listener) error {
+// serveUntilStopped serves until ctx ends or a signal comes, and then lets what runs end,
+// within a limit.
+func (c *cli) serveUntilStopped(ctx context.Context, server *http.Server, listener net.Listener, signals <-chan os.Signal, within time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
@@ -96,8 +97,8 @@ func (c *cli) serveUntilStopped(ctx context.Context, signals <-chan os.Signal, s
 	case <-ctx.Done():
 	case <-signals:
 	}
-	c.say("holdfast is stopping: running requests have %s; a second interrupt ends them at once", stopWithin)
-	patience, give := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	c.say("holdfast is stopping: running requests have %s; a second interrupt ends them at once", within)
+	patience, give := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer give()
 	go func() {
 		select {

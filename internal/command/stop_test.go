@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // notes is a writer that tells when a text has been written.
@@ -58,7 +59,7 @@ type stopping struct {
 	text    *bytes.Buffer
 }
 
-func startStream(ctx context.Context, t *testing.T) stopping {
+func startStream(ctx context.Context, t *testing.T, within time.Duration) stopping {
 	t.Helper()
 	s := stopping{said: &notes{}, release: make(chan struct{}), signals: make(chan os.Signal, 2), body: make(chan error, 1), served: make(chan error, 1), text: &bytes.Buffer{}}
 	var config net.ListenConfig
@@ -76,7 +77,7 @@ func startStream(ctx context.Context, t *testing.T) stopping {
 		}
 	})}
 	c := &cli{Options: Options{Stderr: s.said}}
-	go func() { s.served <- c.serveUntilStopped(ctx, s.signals, server, listener) }()
+	go func() { s.served <- c.serveUntilStopped(ctx, server, listener, s.signals, within) }()
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
 	if err != nil {
@@ -108,7 +109,7 @@ func TestStopLetsStreamsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			s := startStream(ctx, t)
+			s := startStream(ctx, t, time.Hour)
 			stop(s, cancel)
 			<-s.said.seen("holdfast is stopping")
 			close(s.release)
@@ -123,7 +124,7 @@ func TestStopLetsStreamsEnd(t *testing.T) {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	s := startStream(t.Context(), t)
+	s := startStream(t.Context(), t, time.Hour)
 	s.signals <- syscall.SIGTERM
 	<-s.said.seen("holdfast is stopping")
 	s.signals <- os.Interrupt
@@ -134,4 +135,15 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Errorf("serving ended with %v", err)
 	}
 	<-s.said.seen("has ended requests that were still running")
+}
+
+func TestStopHasALimit(t *testing.T) {
+	s := startStream(t.Context(), t, time.Millisecond)
+	s.signals <- syscall.SIGTERM
+	if err := <-s.body; err == nil {
+		t.Errorf("the client got %q as if it were whole", s.text)
+	}
+	if err := <-s.served; err != nil {
+		t.Errorf("serving ended with %v", err)
+	}
 }

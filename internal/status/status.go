@@ -127,7 +127,6 @@ type Counts struct {
 
 // Of makes the report.
 func Of(in Input) Report {
-	in.Now = in.Now.UTC()
 	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now)}
 	live := map[account.ID]int{}
 	for _, p := range in.Pins {
