@@ -72,7 +72,7 @@ func TestOpenCodeTitleAndTurnShareAnAccount(t *testing.T) {
 	b.serve()
 	o := newOpenCode(t, b.front.url, b.key)
 	limits := upstreamtest.Plan(0.20, time.Now().Add(3*time.Hour), 0.30, time.Now().Add(80*time.Hour))
-	const rounds = 4
+	const rounds = 3
 	for round := range rounds {
 		before := len(b.front.exchanges())
 		b.up.Forget()
@@ -145,6 +145,8 @@ func TestTwoProgramsShareWhatTheyKnow(t *testing.T) {
 	answered(t, "first turn, at the first program", c.start("hello"), "by account")
 	home := firstAccount(b)
 	other := b.other(home.Name)
+	// The other account looks much fuller, so that only a rejection leads anybody there.
+	other.Always(upstreamtest.Good(upstreamtest.Plan(0.78, time.Now().Add(3*time.Hour), 0.75, time.Now().Add(80*time.Hour))))
 	b.until(home.Name, "the reading of its answer", func(s shown) bool { return s.utilization("five-hour") == 0.20 })
 
 	b.front.to(t, second.url)

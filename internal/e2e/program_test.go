@@ -84,7 +84,26 @@ func newBench(t *testing.T) *bench {
 		t.Fatalf("key create: got %q on standard output, want the key alone", b.key)
 	}
 	b.secrets = append(b.secrets, b.key)
+	t.Cleanup(b.checkUpstream)
 	return b
+}
+
+// checkUpstream checks what every request that was sent on must keep: one credential, an
+// account's, and nothing of the client's or of ours.
+func (b *bench) checkUpstream() {
+	for _, r := range b.up.Requests() {
+		if (r.Header.Get("Authorization") == "") == (r.Header.Get("x-api-key") == "") || r.Account == "" {
+			b.t.Errorf("upstream request %d: want exactly one credential, and an account's", r.Number)
+		}
+		for name, values := range r.Header {
+			if strings.Contains(strings.Join(values, " "), b.key) || strings.HasPrefix(name, "X-Holdfast-") || strings.HasPrefix(name, "X-Forwarded-") {
+				b.t.Errorf("upstream request %d: %s went out, which is the client's or ours", r.Number, name)
+			}
+		}
+		if bytes.Contains(r.Body, []byte(b.key)) {
+			b.t.Errorf("upstream request %d: the client's key went out in the body", r.Number)
+		}
+	}
 }
 
 // withAccounts makes a bench with the accounts one and two, by API key, which look the
@@ -242,12 +261,11 @@ func redacted(s string, secrets []string) string {
 	return s
 }
 
-// shown is the part of an account's listing that the tests look at.
+// shown is the part of an account's status that the tests look at.
 type shown struct {
-	Name    string    `json:"name"`
-	State   string    `json:"state"`
-	Reason  string    `json:"reason"`
-	Until   time.Time `json:"until"`
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Reason  string `json:"reason"`
 	Windows []struct {
 		Name        string  `json:"name"`
 		Utilization float64 `json:"utilization"`
@@ -266,12 +284,18 @@ func (s shown) utilization(window string) float64 {
 // show asks the operator's command how an account stands.
 func (b *bench) show(name string) shown {
 	b.t.Helper()
-	var s shown
-	out := b.run(nil, "account", "show", name, "--json").stdout
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		b.t.Fatalf("account show --json: %v in %s", err, out)
+	var status struct{ Accounts []shown }
+	out := b.run(nil, "status", "--json").stdout
+	if err := json.Unmarshal([]byte(out), &status); err != nil {
+		b.t.Fatalf("status --json: %v in %s", err, out)
 	}
-	return s
+	for _, s := range status.Accounts {
+		if s.Name == name {
+			return s
+		}
+	}
+	b.t.Fatalf("status --json has no account %s: %s", name, out)
+	return shown{}
 }
 
 // until asks again and again until the account stands as wanted: what an answer taught

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,41 +43,57 @@ func TestClaudeCodeGoesOnAfterARejection(t *testing.T) {
 }
 
 func TestClaudeCodeStopsWhenAllIsSpent(t *testing.T) {
-	b := withAccounts(t)
-	b.serve()
-	c := newClaudeCode(t, b.front.url, b.key)
 	soonest := time.Now().Add(72 * time.Minute).Truncate(time.Second)
-	b.one.Always(upstreamtest.FiveHourSpent(soonest))
-	b.two.Always(upstreamtest.FiveHourSpent(soonest.Add(2 * time.Hour)))
+	latest := soonest.Add(2 * time.Hour)
+	for _, c := range []struct {
+		name   string
+		resets []time.Time // of the account asked first, and of the one asked next
+	}{
+		{"the soonest reset is told first", []time.Time{soonest, latest}},
+		{"the soonest reset is told last", []time.Time{latest, soonest}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := withAccounts(t)
+			b.serve()
+			reject := func(r *upstreamtest.Request) upstreamtest.Answer {
+				return upstreamtest.FiveHourSpent(c.resets[min(r.Number, 1)])(r)
+			}
+			b.one.Always(reject)
+			b.two.Always(reject)
+			agent := newClaudeCode(t, b.front.url, b.key)
+			stopped := func(attempt string, got result) {
+				t.Helper()
+				if got.code == 0 {
+					t.Errorf("%s: got exit 0 with %q, want a failure", attempt, got.stdout)
+				}
+				if want := soonest.UTC().Format(time.RFC3339); !strings.Contains(got.stdout, want) {
+					t.Errorf("%s: got %q on the screen, want the reset %s in it", attempt, got.stdout, want)
+				}
+			}
+			stopped("first attempt", agent.start("hello"))
+			// One refusal from each account, and one from the program: the client stops at that.
+			if n := len(b.up.Requests()); n != 2 {
+				t.Errorf("upstream requests: got %d, want 2, one to each account", n)
+			}
+			if n := len(b.front.exchanges()); n != 1 {
+				t.Errorf("requests of the client: got %d, want 1", n)
+			}
 
-	got := c.start("hello")
-	if got.code == 0 {
-		t.Errorf("exit: got 0 with %q, want a failure", got.stdout)
-	}
-	for _, want := range []string{"spent", soonest.UTC().Format(time.RFC3339)} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("on the screen: got %q, want %q in it", got.stdout, want)
-		}
-	}
-	// One refusal from each account, and one from the program: the client doesn't hammer.
-	if n := len(b.up.Requests()); n != 2 {
-		t.Errorf("upstream requests: got %d, want 2, one to each account", n)
-	}
-	if n := len(b.front.exchanges()); n != 1 {
-		t.Errorf("requests of the client: got %d, want 1", n)
-	}
-
-	// Now that it is known, nobody upstream is asked again.
-	if again := c.start("hello again"); again.code == 0 || !strings.Contains(again.stdout, soonest.UTC().Format(time.RFC3339)) {
-		t.Errorf("second attempt: got exit %d and %q, want a failure that names the reset", again.code, again.stdout)
-	}
-	if n := len(b.up.Requests()); n != 2 {
-		t.Errorf("upstream requests after a second attempt: got %d, want still 2", n)
-	}
-	for _, e := range b.front.exchanges() {
-		if e.status != 429 || e.answered.Get("X-Holdfast-Error") != "exhausted" ||
-			e.answered.Get("Anthropic-Ratelimit-Unified-Status") != "rejected" {
-			t.Errorf("answer: got %d %v, want 429 exhausted with unified status rejected", e.status, e.answered)
-		}
+			// Now that it is known, nobody upstream is asked again.
+			stopped("second attempt", agent.start("hello again"))
+			if n := len(b.up.Requests()); n != 2 {
+				t.Errorf("upstream requests after a second attempt: got %d, want still 2", n)
+			}
+			if n := len(b.front.exchanges()); n != 2 {
+				t.Errorf("requests of the client after a second attempt: got %d, want 2", n)
+			}
+			for i, e := range b.front.exchanges() {
+				if e.status != 429 || e.answered.Get("X-Holdfast-Error") != "exhausted" ||
+					e.answered.Get("Anthropic-Ratelimit-Unified-Status") != "rejected" ||
+					e.answered.Get("Anthropic-Ratelimit-Unified-Reset") != strconv.FormatInt(soonest.Unix(), 10) {
+					t.Errorf("answer %d: got %d %v, want 429 exhausted, unified status rejected and reset %d", i, e.status, e.answered, soonest.Unix())
+				}
+			}
+		})
 	}
 }

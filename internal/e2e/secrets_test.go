@@ -14,6 +14,7 @@ import (
 )
 
 // A login taken over from Claude Code's own file, with what a subscription's token needs.
+// That the client's key stays here is checked at the end of every bench.
 func TestImportedLogin(t *testing.T) {
 	const access, refresh = "sk-ant-oat01-e2e-access-SECRET", "sk-ant-ort01-e2e-refresh-SECRET"
 	b := newBench(t)
@@ -61,14 +62,6 @@ func TestImportedLogin(t *testing.T) {
 	}
 	if oauth != 1 || strings.Join(own, ",") != strings.Join(asked, ",") {
 		t.Errorf("anthropic-beta: got %q, want %q and oauth-2025-04-20 once", h["Anthropic-Beta"], asked)
-	}
-	for name, values := range h {
-		if strings.Contains(strings.Join(values, " "), b.key) {
-			t.Errorf("the client's key went upstream in %s", name)
-		}
-	}
-	if strings.Contains(string(got[0].Body), b.key) {
-		t.Error("the client's key went upstream in the body")
 	}
 	b.sealed()
 }
