@@ -331,6 +331,15 @@ func (s *Store) Forget(ctx context.Context, id account.ID) error {
 	return nil
 }
 
+// ForgetState removes what an account's answers taught and its count of placements, as
+// for an account never seen. It is for an account whose credential is now somebody else's.
+func (s *Store) ForgetState(ctx context.Context, id account.ID) error {
+	if err := s.forget(ctx, Key{KindState, string(id)}); err != nil {
+		return fmt.Errorf("forget an account's state: %w", err)
+	}
+	return nil
+}
+
 func (s *Store) forget(ctx context.Context, key Key) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -344,4 +353,33 @@ func (s *Store) forget(ctx context.Context, key Key) error {
 		}
 	}
 	return ErrConflict
+}
+
+// Snapshot is what a report needs: the catalog, the state of every account in it, and the
+// pins where asked for. It is read by several calls and is no snapshot in time.
+type Snapshot struct {
+	Catalog CatalogRecord
+	States  map[account.ID]StateRecord
+	Pins    map[string]pin.Record
+}
+
+// Snapshot reads what a report needs. It is not for the request path.
+func (s *Store) Snapshot(ctx context.Context, pins bool) (Snapshot, error) {
+	v, err := s.Read(ctx, Query{Catalog: true})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var ids []account.ID
+	for _, a := range v.Catalog.Accounts {
+		ids = append(ids, a.ID)
+	}
+	states, err := s.Read(ctx, Query{States: ids})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snap := Snapshot{Catalog: v.Catalog, States: states.States}
+	if pins {
+		snap.Pins, err = s.Pins(ctx)
+	}
+	return snap, err
 }
