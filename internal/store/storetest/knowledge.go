@@ -486,4 +486,18 @@ var forgetTests = []test{
 			t.Errorf("another account: got placed %d, revision %d, want 1 and 1", st.Placed, st.Revision)
 		}
 	}},
+	{"StateAlone", func(t *testing.T, h Harness) {
+		s := h.stores(t, 1)[0]
+		id := newAccount()
+		seal(t, s, id, "x", 0, true, store.SealedRecord{Sealed: []byte("x"), Revision: 1})
+		place(t, s, id, 0, 1, true)
+		fold(t, s, id, store.StateRecord{}, reading(instant(), account.Weekly, 0.5))
+		if err := s.ForgetState(soon(t), id); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Credential(soon(t), id)
+		if st := readState(t, s, id); err != nil || c.Revision != 1 || st.Revision != 0 || st.Placed != 0 || st.Seen() {
+			t.Errorf("got credential %d, state %d, placed %d, error %v, want the credential alone", c.Revision, st.Revision, st.Placed, err)
+		}
+	}},
 }
