@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,20 +63,53 @@ func NewTransport(l Limits) *http.Transport {
 // connection broke before the headers, or they did not come in time.
 var ErrUnreachable = errors.New("the upstream could not be reached")
 
+// Body is a request's body, held once for all attempts. The zero value is empty.
+type Body struct{ bytes atomic.Pointer[[]byte] }
+
+// Hold takes the bytes; they must not be changed afterwards.
+func (b *Body) Hold(p []byte) { b.bytes.Store(&p) }
+
+// Release lets go of the bytes: no attempt will follow. One that is still sending goes on.
+func (b *Body) Release() { b.bytes.Store(nil) }
+
+// open returns a reader from the beginning, and the length.
+func (b *Body) open() (io.ReadCloser, int64) {
+	p := b.bytes.Load()
+	if p == nil || len(*p) == 0 {
+		return http.NoBody, 0
+	}
+	r := &bodyReader{}
+	r.Reset(*p)
+	return r, int64(len(*p))
+}
+
+// bodyReader lets go of the bytes when it is closed, which the transport does as soon as
+// they are sent, while the request itself lives as long as its answer.
+type bodyReader struct{ bytes.Reader }
+
+func (r *bodyReader) Close() error {
+	r.Reset(nil)
+	return nil
+}
+
 // Send makes one attempt. The error wraps ErrUnreachable, or is ctx's when that ended.
 // The transport itself sends again only where a reused connection proves that the server
 // did not take the request.
-func Send(ctx context.Context, rt http.RoundTripper, method string, target *url.URL, header http.Header, body []byte) (*http.Response, error) {
+func Send(ctx context.Context, rt http.RoundTripper, method string, target *url.URL, header http.Header, body *Body) (*http.Response, error) {
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	if len(body) > 0 {
-		req.ContentLength = int64(len(body))
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	} else if method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
-		req.Body = http.NoBody // so that Content-Length: 0 is sent
+	// An empty body of a method that has one is sent as Content-Length: 0.
+	if r, n := body.open(); n > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
+		req.Body, req.ContentLength = r, n
+		req.GetBody = func() (io.ReadCloser, error) {
+			r, again := body.open()
+			if again != n {
+				return nil, errors.New("the body was released")
+			}
+			return r, nil
+		}
 	}
 	resp, err := rt.RoundTrip(req)
 	if err == nil {

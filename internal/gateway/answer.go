@@ -60,7 +60,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	header := forward.Outgoing(x.r.Header)
 	x.prov.Authorize(header, acct.Kind, cred)
 	ctx, cancel := context.WithCancel(x.r.Context())
-	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, x.body)
+	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, &x.body)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -133,6 +133,7 @@ func plain(h http.Header, body []byte) []byte {
 
 // begin writes the head of an upstream's answer.
 func (x *exchange) begin(a *answer) {
+	x.body.Release() // nothing is sent again from here on
 	h := x.w.Header()
 	forward.Returning(h, a.resp.Header)
 	x.mark(h)

@@ -39,7 +39,7 @@ type exchange struct {
 	config  *configuration
 	hashes  []string // of the secrets shown that have the form of a client key
 	key     catalog.ClientKey
-	body    []byte
+	body    forward.Body
 	facts   body.Facts
 	req     provider.Request
 	who     conversation.Identity

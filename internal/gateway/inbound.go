@@ -89,7 +89,7 @@ func (x *exchange) readBody() bool {
 		x.refuse(badRequest("The request's body broke off. Send it whole."))
 		return false
 	}
-	x.body = raw
+	x.body.Hold(raw)
 	if len(raw) == 0 {
 		return true
 	}

@@ -88,8 +88,8 @@ func (s Situation) pickNext() Plan {
 }
 
 // spent chooses between the upstream's own words and ours when no other account can take
-// the request: once several accounts are known to be spent, only we know which of them
-// comes back first.
+// the request. Once several accounts are spent, only we know which of them comes back
+// first; one account alone speaks for itself, with whatever it offers beside its refusal.
 func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
 	if p := s.owned(handBack, r, at); p.Step == Refuse {
 		return p
@@ -97,14 +97,16 @@ func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
 	if (r.Kind != account.WindowSpent && r.Kind != account.ModelWindow) || s.Policy.Name == catalog.Order {
 		return handBack
 	}
-	refusal := s.nobody()
-	if refusal.Cause != Exhausted && refusal.Cause != Paused {
+	blocked := 0
+	for _, c := range s.Candidates {
+		if pick.Stand(s.Now, s.Request, untried(c), s.Settings).Blocked() {
+			blocked++
+		}
+	}
+	if blocked < 2 {
 		return handBack
 	}
-	if own, ok := s.Candidates[at].State.BlockedUntil(s.Now, s.Request.Family, s.Request.Model); ok && !refusal.RetryAt.Before(own.Until) {
-		return handBack // the upstream's own answer names the soonest instant
-	}
-	return Plan{Step: Refuse, Refusal: refusal, Why: "spent"}
+	return Plan{Step: Refuse, Refusal: s.nobody(), Why: "spent"}
 }
 
 // owned turns the upstream's word on our credential into ours: a client would take it for

@@ -1,0 +1,165 @@
+package forward_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"holdfast/internal/forward"
+)
+
+func hold(text string) *forward.Body {
+	var b forward.Body
+	b.Hold([]byte(text))
+	return &b
+}
+
+func parse(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestSendCarriesTheBodyWithItsLength(t *testing.T) {
+	var lengths []int64
+	var bodies []string
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		lengths, bodies = append(lengths, r.ContentLength), append(bodies, string(b))
+	}))
+	defer up.Close()
+	tr := forward.NewTransport(forward.DefaultLimits)
+	defer tr.CloseIdleConnections()
+	var empty forward.Body
+	for _, body := range []*forward.Body{hold("hello"), &empty} {
+		resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if lengths[0] != 5 || bodies[0] != "hello" || lengths[1] != 0 || bodies[1] != "" {
+		t.Errorf("got lengths %v, bodies %q", lengths, bodies)
+	}
+}
+
+// A body that is released while it is being sent still arrives whole.
+func TestReleaseWhileSending(t *testing.T) {
+	got := make(chan string, 1)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.EnableFullDuplex()
+		w.WriteHeader(http.StatusOK)
+		_ = rc.Flush() // answers before it has read the body
+		b, _ := io.ReadAll(r.Body)
+		got <- string(b)
+	}))
+	defer up.Close()
+	tr := forward.NewTransport(forward.DefaultLimits)
+	defer tr.CloseIdleConnections()
+	text := strings.Repeat("x", 8<<20)
+	body := hold(text)
+	resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body.Release()
+	if b := <-got; b != text {
+		t.Errorf("got %d bytes, want %d", len(b), len(text))
+	}
+}
+
+func TestSendErrors(t *testing.T) {
+	tr := forward.NewTransport(forward.DefaultLimits)
+	defer tr.CloseIdleConnections()
+	t.Run("nobody listens", func(t *testing.T) {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		_, err = forward.Send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()+"/v1/files/file_SECRET"), http.Header{}, hold("x"))
+		if !errors.Is(err, forward.ErrUnreachable) || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("the caller has given up", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := forward.Send(ctx, tr, http.MethodPost, parse(t, "http://127.0.0.1:1"), http.Header{}, hold("x")); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// reused-connection-faults: a reused connection that breaks after the server took the
+// request proves nothing, so the request is not sent again.
+func TestReusedConnectionThatBreaks(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	accepted := make(chan net.Conn, 4)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	answer := func(c net.Conn) {
+		r, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			t.Errorf("read the request: %v", err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	}
+	tr := forward.NewTransport(forward.DefaultLimits)
+	defer tr.CloseIdleConnections()
+	send := func() error {
+		resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()), http.Header{}, hold("x"))
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- send() }()
+	conn := <-accepted
+	answer(conn)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	go func() { done <- send() }()
+	r, err := http.ReadRequest(bufio.NewReader(conn)) // the server has taken it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	conn.Close()
+	if err := <-done; !errors.Is(err, forward.ErrUnreachable) {
+		t.Errorf("after the request was taken: got %v, want ErrUnreachable", err)
+	}
+	select {
+	case <-accepted:
+		t.Error("the request was sent a second time")
+	default:
+	}
+}
