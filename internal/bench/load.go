@@ -127,7 +127,7 @@ func run(quick bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	up, err := start(ctx, "-role", "upstream")

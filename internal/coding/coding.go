@@ -89,7 +89,7 @@ func readAll(r io.Reader, guess int64) ([]byte, error) {
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return b, nil
 		}
 		if err != nil {
@@ -106,7 +106,7 @@ func readAll(r io.Reader, guess int64) ([]byte, error) {
 func open(codings []string, r io.Reader, limit int64) (io.Reader, error) {
 	for i := len(codings) - 1; i >= 0; i-- {
 		decoder, err := undo(codings[i], bufio.NewReader(r))
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
@@ -201,5 +201,5 @@ func explain(codings []string, err error) error {
 	if errors.Is(err, ErrTooLarge) || errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		kind = ErrTooLarge
 	}
-	return fmt.Errorf("decode %s: %w: %v", strings.Join(codings, ", "), kind, err)
+	return fmt.Errorf("decode %s: %w: %w", strings.Join(codings, ", "), kind, err)
 }

@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -104,7 +105,7 @@ func (t *Tap) run(yield func(struct{}) bool) {
 			t.sink(buf[:n])
 		}
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		t.err = explain(t.codings, err)
 	}
 }

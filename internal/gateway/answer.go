@@ -60,7 +60,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	header := forward.Outgoing(x.r.Header)
 	x.prov.Authorize(header, acct.Kind, cred)
 	ctx, cancel := context.WithCancel(x.r.Context())
-	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, &x.body)
+	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, &x.body) //nolint:bodyclose // answer.close does
 	if err != nil {
 		cancel()
 		return nil, err

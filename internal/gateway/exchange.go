@@ -60,7 +60,6 @@ type report struct {
 	account  string
 	refusal  provider.RefusalKind
 	attempts int
-	status   int
 	storeFor time.Duration // of the read before the first send
 	headers  time.Duration // from start to the upstream's headers
 	usage    provider.Usage
@@ -107,9 +106,9 @@ var errAbort = errors.New("the answer was broken off")
 // connection, answers where nothing did, waits for the writes and logs.
 func (x *exchange) finish() {
 	abort := false
-	switch p := recover(); {
-	case p == nil:
-	case p == http.ErrAbortHandler:
+	switch p := recover(); p {
+	case nil:
+	case http.ErrAbortHandler: // this very value is net/http's convention
 		abort = true
 	default:
 		x.report.outcome = "panic"

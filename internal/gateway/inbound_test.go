@@ -160,8 +160,8 @@ func TestCompressedBodies(t *testing.T) {
 	gz := func(in []byte) []byte {
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
-		w.Write(in)
-		w.Close()
+		_, _ = w.Write(in)
+		_ = w.Close()
 		return out.Bytes()
 	}
 	zs := func(in []byte) []byte {
@@ -171,15 +171,15 @@ func TestCompressedBodies(t *testing.T) {
 	br := func(in []byte) []byte {
 		var out bytes.Buffer
 		w := brotli.NewWriter(&out)
-		w.Write(in)
-		w.Close()
+		_, _ = w.Write(in)
+		_ = w.Close()
 		return out.Bytes()
 	}
 	zl := func(in []byte) []byte {
 		var out bytes.Buffer
 		w := zlib.NewWriter(&out)
-		w.Write(in)
-		w.Close()
+		_, _ = w.Write(in)
+		_ = w.Close()
 		return out.Bytes()
 	}
 	bomb := gz(make([]byte, 64<<20))

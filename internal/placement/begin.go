@@ -226,6 +226,7 @@ func (s Situation) nobody() Refusal {
 			r.Owner = append(r.Owner, s.need(i, st))
 		case pick.Draining:
 			r.Draining = true
+		default: // not for this request, whatever the time
 		}
 	}
 	if found {

@@ -167,6 +167,7 @@ func (p *Parser) part(b []byte) {
 	case eventField:
 		// One byte more shows that it is too long.
 		p.name = append(p.name, b[:min(len(b), maxName+1-len(p.name))]...)
+	case otherField:
 	}
 }
 

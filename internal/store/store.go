@@ -145,6 +145,7 @@ func (s *Store) into(v *View, r Record) error {
 		v.States[account.ID(r.ID)], err = s.decoded.state(r)
 	case KindCredential:
 		v.Credentials[account.ID(r.ID)] = SealedRecord{r.Body, r.Revision}
+	default: // no query asks for it
 	}
 	return err
 }

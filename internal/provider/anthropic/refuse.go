@@ -39,6 +39,7 @@ func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) 
 		if until.IsZero() {
 			until = now.Add(storePause)
 		}
+	default: // RetryAt says it all
 	}
 	if !until.IsZero() {
 		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))

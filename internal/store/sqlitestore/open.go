@@ -73,7 +73,7 @@ func Open(dir string) (*Backend, error) {
 	defer cancel()
 	b := &Backend{dir: dir, turn: make(chan struct{}, 1), work: make(chan func()), known: newKnown()}
 	if err := b.connect(ctx); err != nil {
-		b.disconnect()
+		_ = b.disconnect() // the error that matters is the first
 		return nil, err
 	}
 	b.tidying.begin(time.Now())

@@ -113,7 +113,7 @@ var roles = map[string]func(dir string, args []string) error{
 			}
 		}
 		fmt.Println("locked")
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent
 		return nil
 	},
 }

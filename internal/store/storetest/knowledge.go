@@ -395,7 +395,7 @@ var catalogTests = []test{
 			c.Keys = append(slices.Clone(c.Keys), catalog.ClientKey{ID: id})
 			return c, refusal
 		})
-		if err != refusal {
+		if !errors.Is(err, refusal) {
 			t.Errorf("got %v, want the refusal itself", err)
 		}
 		if slices.Contains(keyIDs(t, s), id) {
