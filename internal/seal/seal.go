@@ -86,7 +86,7 @@ func (b *Box) Open(sealed []byte, aad string) ([]byte, error) {
 	if len(sealed) > 0 && sealed[0] > version {
 		return nil, fmt.Errorf("the sealed value has format %d, which only a newer holdfast knows (or it was altered): update holdfast", sealed[0])
 	}
-	if len(sealed) < 1+b.keys.aead.Overhead() || sealed[0] != version {
+	if len(sealed) == 0 || sealed[0] != version {
 		return nil, ErrCannotOpen
 	}
 	plaintext, err := b.keys.aead.Open(nil, nil, sealed[1:], additional(aad))

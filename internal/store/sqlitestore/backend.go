@@ -167,7 +167,7 @@ func (b *Backend) Get(ctx context.Context, keys []store.Key) ([]store.Record, er
 		return found, err
 	}
 	return run(ctx, b, func() ([]store.Record, error) {
-		if _, err := b.current(); err != nil {
+		if err := b.current(); err != nil {
 			return nil, err
 		}
 		found := make([]store.Record, 0, len(keys))
@@ -194,7 +194,7 @@ func (b *Backend) recall(ctx context.Context, keys []store.Key) ([]store.Record,
 		return nil, false, err
 	}
 	defer b.give()
-	if current, err := b.current(); err != nil || !current {
+	if b.current() != nil {
 		return nil, false, nil // run tells the error, or finds it gone
 	}
 	found := make([]store.Record, 0, len(keys))
@@ -210,14 +210,14 @@ func (b *Backend) recall(ctx context.Context, keys []store.Key) ([]store.Record,
 	return found, true, nil
 }
 
-// current forgets what is known if another process has changed the file since, and
-// reports whether it did not have to.
-func (b *Backend) current() (bool, error) {
+// current forgets what is known if another process has changed the file since.
+func (b *Backend) current() error {
 	var version int64
 	if err := b.version.QueryRow().Scan(&version); err != nil {
-		return false, err
+		return err
 	}
-	return b.known.at(version), nil
+	b.known.at(version)
+	return nil
 }
 
 // read reads one record and notes it.

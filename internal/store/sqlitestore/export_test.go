@@ -34,6 +34,12 @@ func (b *Backend) FailAfter(ctx context.Context, r store.Record, err error) erro
 	return got
 }
 
+// MakeTable makes the table as Open does when it found a new file.
+func (b *Backend) MakeTable(ctx context.Context) error {
+	_, err := run(ctx, b, func() (struct{}, error) { return struct{}{}, b.makeTable() })
+	return err
+}
+
 // Number runs a query on the connection.
 func (b *Backend) Number(ctx context.Context, query string) (int64, error) {
 	return run(ctx, b, func() (n int64, err error) {

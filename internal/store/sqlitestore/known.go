@@ -21,15 +21,12 @@ type fact struct {
 
 func newKnown() known { return known{records: map[store.Key]fact{}} }
 
-// at says which version the file has now. It reports false, and forgets everything, if
-// that is a new one.
-func (k *known) at(version int64) bool {
-	if version == k.version {
-		return true
+// at says which version the file has now; if that is a new one, nothing is known of it.
+func (k *known) at(version int64) {
+	if version != k.version {
+		k.version = version
+		k.forget()
 	}
-	k.version = version
-	k.forget()
-	return false
 }
 
 func (k *known) forget() {

@@ -94,6 +94,20 @@ func TestOpenOfAnEmptyFile(t *testing.T) {
 	}
 }
 
+func TestTableIsMadeOnce(t *testing.T) {
+	// Two processes found the same new file; this is the later one.
+	b := open(t, t.TempDir())
+	defer b.Close()
+	key := store.Key{Kind: store.KindPin, ID: "x"}
+	if _, err := b.Add(t.Context(), key, 0); err != nil {
+		t.Fatal(err)
+	}
+	must(t, b.MakeTable(t.Context()))
+	if n, err := b.Add(t.Context(), key, 0); n != 2 || err != nil {
+		t.Errorf("got %d and error %v, want 2 and none", n, err)
+	}
+}
+
 func TestOpenManyAtOnce(t *testing.T) {
 	const handles, processes = 8, 3
 	for range 5 {
