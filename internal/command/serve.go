@@ -48,9 +48,27 @@ func (c *cli) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// logLevel is the least level of the log lines that are written.
+func (c *cli) logLevel() (slog.Level, error) {
+	const variable = "HOLDFAST_LOG_LEVEL"
+	var level slog.Level
+	text, ok := c.LookupEnv(variable)
+	if !ok || text == "" {
+		return slog.LevelInfo, nil
+	}
+	if err := level.UnmarshalText([]byte(text)); err != nil {
+		return level, usageError(variable + " is one of debug, info, warn, error")
+	}
+	return level, nil
+}
+
 func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	level, err := c.logLevel()
+	if err != nil {
+		return err
+	}
 	listener, err := listen(ctx, address)
 	if err != nil {
 		return err
@@ -62,7 +80,7 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(c.Stderr, nil))
+	log := slog.New(slog.NewJSONHandler(c.Stderr, &slog.HandlerOptions{Level: level}))
 	handler, err := gateway.New(gateway.Options{
 		Store: d.Store, Box: d.box, Providers: c.Providers, Log: log, Now: c.Now, Version: c.Version,
 	})

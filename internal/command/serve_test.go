@@ -224,4 +224,6 @@ func TestServeRefuses(t *testing.T) {
 		t.Error("a data directory was made for nothing")
 	}
 	b.refuses(2, "takes no argument", "serve", "now")
+	b.env["HOLDFAST_LOG_LEVEL"] = "loud"
+	b.refuses(2, "HOLDFAST_LOG_LEVEL is one of debug, info, warn, error", "serve", "--addr", "127.0.0.1:0")
 }
