@@ -146,10 +146,7 @@ func (x *exchange) mark(h http.Header) {
 	if x.report.account != "" {
 		h["X-Holdfast-Account"] = []string{x.report.account}
 	}
-	if x.pinSaid == "" {
-		x.pinSaid = "none"
-	}
-	if x.name != "" {
+	if x.pinSaid != "" { // else it was refused before a pin mattered
 		h["X-Holdfast-Pin"] = []string{x.pinSaid}
 	}
 }
