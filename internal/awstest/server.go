@@ -120,7 +120,7 @@ func (s *server) run(program string) (string, error) {
 	if s.args != nil {
 		arguments = append(arguments, s.args(port)...)
 	}
-	cmd := exec.Command("sh", arguments...)
+	cmd := exec.CommandContext(context.Background(), "sh", arguments...) // beyond the test that asked first
 	cmd.Dir = dir
 	cmd.Env = append(clean(os.Environ()), "TMPDIR="+dir, "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1")
 	if s.env != nil {
@@ -154,7 +154,7 @@ func clean(env []string) []string {
 }
 
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}

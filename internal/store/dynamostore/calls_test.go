@@ -32,7 +32,7 @@ func TestRoundTrips(t *testing.T) {
 	ctx := t.Context()
 	conflict := func(err error) error {
 		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("got %v, want ErrConflict", err)
+			return errors.Join(errors.New("got no conflict"), err)
 		}
 		return nil
 	}
