@@ -40,6 +40,8 @@ var (
 	ErrAbandoned = errors.New("the answer was given up before anything was sent")
 	// ErrClient reports that the client left, or stopped reading.
 	ErrClient = errors.New("the client left")
+	// ErrTimeUp reports that the time the platform gives a request was up.
+	ErrTimeUp = errors.New("the time for this request is up")
 	// ErrCut reports that the upstream's answer broke off.
 	ErrCut = errors.New("the upstream's answer broke off")
 	// ErrIdle reports that the upstream was silent for longer than the limit.
@@ -51,7 +53,7 @@ var (
 // Relay carries one answer's body to the client.
 type Relay struct {
 	W http.ResponseWriter
-	// Client ends when the client has left.
+	// Client ends when the client has left, or by its deadline when time is up.
 	Client context.Context
 	// Cancel ends the upstream's answer. Closing its body is Run's caller's.
 	Cancel context.CancelFunc
@@ -252,6 +254,8 @@ func (r *Relay) close(err error) error {
 	switch {
 	case r.failed != nil:
 		return r.failed
+	case errors.Is(r.Client.Err(), context.DeadlineExceeded):
+		return ErrTimeUp
 	case r.Client.Err() != nil:
 		return ErrClient
 	case !errors.Is(err, io.EOF):

@@ -184,10 +184,12 @@ func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, ne
 	case errors.Is(err, forward.ErrAbandoned):
 		x.writes.Wait() // the reading's fold and the rejection's are of one state
 		return x.rejected(i, a, t.rejection)
-	case !relay.Begun() && err != nil && x.r.Context().Err() == nil:
+	case !relay.Begun() && err != nil && !errors.Is(err, forward.ErrClient):
 		a.close()
 		x.report.err = err
-		x.refuse(notAnswered(x.name))
+		if !x.gone() {
+			x.refuse(notAnswered(x.name))
+		}
 		return nil, p, false
 	}
 	if err == nil && t.unfinished() {

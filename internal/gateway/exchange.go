@@ -36,6 +36,7 @@ type exchange struct {
 	route   route.Route
 	name    account.Provider
 	prov    provider.Provider // nil until the route is known
+	box     Box               // set by authenticate
 	config  *configuration
 	hashes  []string // of the secrets shown that have the form of a client key
 	key     catalog.ClientKey
@@ -233,7 +234,7 @@ func (x *exchange) look() bool {
 		}
 	}
 	if err == nil {
-		err = g.hold(v.Credentials)
+		err = x.hold(v.Credentials)
 	}
 	if err != nil {
 		x.storeFailed(err)
@@ -324,15 +325,28 @@ func (x *exchange) plan() placement.Plan {
 }
 
 func (x *exchange) storeFailed(err error) {
-	if err = unavailable(x.r.Context(), err); errors.Is(err, forward.ErrClient) {
-		x.clientLeft()
+	if x.gone() {
 		return
 	}
 	x.report.err = err
 	x.refuse(storeUnavailable(x.g.now()))
 }
 
-func (x *exchange) clientLeft() { x.report.outcome = "client-left" }
+// gone reports whether there is nothing more to do: the client has left, or the time that
+// the platform gives a request is up, which the client is told.
+func (x *exchange) gone() bool {
+	err := x.r.Context().Err()
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, context.DeadlineExceeded):
+		x.report.err = forward.ErrTimeUp
+		x.refuse(timeUp())
+	default:
+		x.report.outcome = "client-left"
+	}
+	return true
+}
 
 // logLine is the one line that every request leaves.
 func (x *exchange) logLine() {

@@ -43,10 +43,14 @@ type Box interface {
 	clientkey.Hasher
 }
 
-// Options are what a gateway is made of. Store, Box and Providers are required.
+// Options are what a gateway is made of. Store, Providers and one of Box and OpenBox are
+// required.
 type Options struct {
-	Store     *store.Store
-	Box       Box
+	Store *store.Store
+	Box   Box
+	// OpenBox gives the box where it has to be fetched first. It is asked for every request
+	// and should remember; while it fails, requests are refused as without a store.
+	OpenBox   func(context.Context) (Box, error)
 	Providers map[account.Provider]provider.Provider
 	// Transport carries attempts; nil makes one for Limits.
 	Transport http.RoundTripper
@@ -64,8 +68,7 @@ type Options struct {
 // Gateway is the handler. Make one with New.
 type Gateway struct {
 	store     *store.Store
-	vault     vault.Vault
-	hasher    clientkey.Hasher
+	openBox   func(context.Context) (Box, error)
 	providers map[account.Provider]provider.Provider
 	transport http.RoundTripper
 	limits    forward.Limits
@@ -87,7 +90,10 @@ const defaultMaxOpen = 1000
 
 // New returns a gateway. It contacts nobody.
 func New(o Options) (*Gateway, error) {
-	if o.Store == nil || o.Box == nil || len(o.Providers) == 0 {
+	if o.OpenBox == nil && o.Box != nil {
+		o.OpenBox = func(context.Context) (Box, error) { return o.Box, nil }
+	}
+	if o.Store == nil || o.OpenBox == nil || len(o.Providers) == 0 {
 		return nil, errors.New("a gateway needs a store, a box and at least one provider")
 	}
 	if o.Limits == (forward.Limits{}) {
@@ -106,7 +112,7 @@ func New(o Options) (*Gateway, error) {
 		o.Now = time.Now
 	}
 	return &Gateway{
-		store: o.Store, vault: vault.Vault{Store: o.Store, Box: o.Box}, hasher: o.Box, providers: o.Providers,
+		store: o.Store, openBox: o.OpenBox, providers: o.Providers,
 		transport: o.Transport, limits: o.Limits, maxOpen: int64(o.MaxOpen), log: o.Log, now: o.Now, version: o.Version,
 	}, nil
 }
@@ -131,12 +137,4 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.serve()
-}
-
-// unavailable tells a store that failed from a client that left.
-func unavailable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return forward.ErrClient
-	}
-	return err
 }

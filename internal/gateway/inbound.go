@@ -38,12 +38,18 @@ func shown(h http.Header) []string {
 // authenticate finds who calls, by the newest configuration in memory; look checks again
 // against the store's. A text that is not a client key by its form costs no read.
 func (x *exchange) authenticate() bool {
-	for _, s := range shown(x.r.Header) {
-		x.hashes = append(x.hashes, clientkey.Hash(x.g.hasher, s))
-	}
-	if len(x.hashes) == 0 {
+	secrets := shown(x.r.Header)
+	if len(secrets) == 0 {
 		x.refuse(unauthorized())
 		return false
+	}
+	var err error
+	if x.box, err = x.g.openBox(x.r.Context()); err != nil {
+		x.storeFailed(err)
+		return false
+	}
+	for _, s := range secrets {
+		x.hashes = append(x.hashes, clientkey.Hash(x.box, s))
 	}
 	if x.config = x.g.catalog.current.Load(); x.config != nil {
 		var ok bool
@@ -51,7 +57,6 @@ func (x *exchange) authenticate() bool {
 			return true
 		}
 	}
-	var err error
 	if x.config, err = x.g.configurationWithin(x.r.Context(), unknownKeyPause); err != nil {
 		x.storeFailed(err)
 		return false
@@ -81,8 +86,7 @@ func (x *exchange) readBody() bool {
 	case errors.As(err, &large):
 		x.refuse(tooLarge(limit, false))
 		return false
-	case err != nil && x.r.Context().Err() != nil:
-		x.clientLeft()
+	case err != nil && x.gone():
 		return false
 	case err != nil:
 		x.report.err = err

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/pick"
 	"holdfast/internal/store"
+	"holdfast/internal/vault"
 )
 
 // heldCredential is an opened credential with the revision it was read at.
@@ -50,35 +50,36 @@ func (c *credentialCache) missing(ids []account.ID) []account.ID {
 }
 
 // hold opens sealed credentials into memory.
-func (g *Gateway) hold(sealed map[account.ID]store.SealedRecord) error {
+func (x *exchange) hold(sealed map[account.ID]store.SealedRecord) error {
+	v := vault.Vault{Store: x.g.store, Box: x.box}
 	for id, record := range sealed {
-		c, err := g.vault.Open(id, record)
+		c, err := v.Open(id, record)
 		if err != nil {
 			return fmt.Errorf("open the credential of an account: %w", err)
 		}
-		g.credentials.put(id, heldCredential{c, record.Revision})
+		x.g.credentials.put(id, heldCredential{c, record.Revision})
 	}
 	return nil
 }
 
 // credentialOf returns an account's credential of at least a generation, from memory or
 // read anew. It is false when the account has none.
-func (g *Gateway) credentialOf(ctx context.Context, id account.ID, generation int64) (credential.Credential, bool, error) {
-	if h, ok := g.credentials.get(id); ok && h.Generation >= generation {
+func (x *exchange) credentialOf(id account.ID, generation int64) (credential.Credential, bool, error) {
+	if h, ok := x.g.credentials.get(id); ok && h.Generation >= generation {
 		return h.Credential, true, nil
 	}
-	return g.rereadCredential(ctx, id)
+	return x.rereadCredential(id)
 }
 
-func (g *Gateway) rereadCredential(ctx context.Context, id account.ID) (credential.Credential, bool, error) {
-	record, err := g.store.Credential(ctx, id)
+func (x *exchange) rereadCredential(id account.ID) (credential.Credential, bool, error) {
+	record, err := x.g.store.Credential(x.r.Context(), id)
 	if err != nil || record.Revision == 0 {
 		return credential.Credential{}, false, err
 	}
-	if err := g.hold(map[account.ID]store.SealedRecord{id: record}); err != nil {
+	if err := x.hold(map[account.ID]store.SealedRecord{id: record}); err != nil {
 		return credential.Credential{}, false, err
 	}
-	h, _ := g.credentials.get(id)
+	h, _ := x.g.credentials.get(id)
 	return h.Credential, true, nil
 }
 

@@ -149,11 +149,21 @@ func notAnswered(name account.Provider) provider.Refusal {
 	}
 }
 
+func timeUp() provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.UpstreamUnreachable, Status: http.StatusGatewayTimeout,
+		Message: "holdfast: the time that the platform gives one request is up before the provider had answered. Ask for less at once, or raise the function's timeout.",
+	}
+}
+
 // cut is what a stream that cannot go on says.
 func cut(err error) provider.Refusal {
 	message := "holdfast: the provider's answer broke off before its end. Try again."
 	if errors.Is(err, forward.ErrIdle) {
 		message = "holdfast: the provider fell silent in the middle of its answer and was given up. Try again."
+	}
+	if errors.Is(err, forward.ErrTimeUp) {
+		message = "holdfast: the time that the platform gives one request is up, and the provider's answer was not at its end. Ask it to go on."
 	}
 	return provider.Refusal{Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway, Message: message}
 }

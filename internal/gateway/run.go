@@ -222,7 +222,7 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 	x.sit.Sent++
 	x.report.attempts++
 	x.report.account = c.Account.Name
-	cred, ok, err := x.g.credentialOf(x.r.Context(), c.Account.ID, c.State.Generation)
+	cred, ok, err := x.credentialOf(c.Account.ID, c.State.Generation)
 	if err != nil {
 		x.storeFailed(err)
 		return nil, p, false
@@ -258,7 +258,7 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 // newerCredential re-reads an account's credential after a refusal: another process may
 // have renewed it.
 func (x *exchange) newerCredential(id account.ID, used credential.Credential) (credential.Credential, bool) {
-	c, ok, err := x.g.rereadCredential(x.r.Context(), id)
+	c, ok, err := x.rereadCredential(id)
 	if err != nil {
 		x.g.log.Warn("re-read a credential", "request", x.id, "error", err)
 		return c, false
@@ -268,8 +268,7 @@ func (x *exchange) newerCredential(id account.ID, used credential.Credential) (c
 
 // unreachable ends an exchange whose attempt brought no HTTP answer.
 func (x *exchange) unreachable(err error) {
-	if x.r.Context().Err() != nil {
-		x.clientLeft()
+	if x.gone() {
 		return
 	}
 	x.report.err = err
@@ -286,8 +285,7 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		c.State = c.State.Reject(r, x.rules(i))
 	}
 	x.sit.Now = x.g.now()
-	if x.r.Context().Err() != nil {
-		x.clientLeft()
+	if x.gone() {
 		a.close()
 		return nil, placement.Plan{}, false
 	}

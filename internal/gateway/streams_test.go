@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,32 @@ func TestUpstreamFallsSilent(t *testing.T) {
 		t.Errorf("got\n%s", r.body)
 	}
 	<-b.up.Requests()[0].Left()
+}
+
+// A platform that ends requests at a deadline says so beforehand: the client hears an
+// error event, or an error, and never a clean end.
+func TestTimeIsUp(t *testing.T) {
+	b := newBench(t, "marlow")
+	g, _ := b.process(b.store, nil)
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
+		defer cancel()
+		g.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer platform.Close()
+	gate := upstreamtest.NewGate()
+	b.account("marlow").Queue(upstreamtest.Good(nil).With(upstreamtest.HeldAfter(4, gate)), upstreamtest.Good(nil).With(upstreamtest.Held(gate)))
+	r := b.do(ask{session: session(1), stream: true, url: platform.URL})
+	if r.status != http.StatusOK || strings.Count(r.body, "event: error") != 1 || !strings.Contains(r.body, "time that the platform gives") {
+		t.Errorf("in mid-stream: got %d\n%s", r.status, r.body)
+	}
+	r = b.do(ask{session: session(1), stream: true, url: platform.URL})
+	if r.status != http.StatusGatewayTimeout || r.errorKind() != "upstream_unreachable" {
+		t.Errorf("before the headers: got %d %s", r.status, r.body)
+	}
+	if st := b.state("marlow"); len(st.Blocks) != 0 || st.Parked != nil {
+		t.Errorf("got %+v, want nothing held against the account", st)
+	}
 }
 
 func TestNoHeadersInTime(t *testing.T) {
