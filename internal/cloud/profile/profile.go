@@ -4,6 +4,10 @@
 //
 // Naming the table is enough. The KMS key that wraps its data key is in
 // HOLDFAST_KMS_KEY_ID or, else, in the table's tag holdfast:kms-key.
+//
+// Errors are for that person: one sentence that says what is wrong with their table, their
+// login or their network, with what the SDK says of it beneath. It never asks for anything
+// at a terminal.
 package profile
 
 import (
@@ -15,55 +19,100 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/smithy-go/logging"
 
 	"holdfast/internal/cloud"
+	"holdfast/internal/seal"
 )
 
 // Tag is the tag of a table whose value is the id, ARN or alias of its KMS key.
 const Tag = "holdfast:kms-key"
 
+// Table is a table that tells of its trouble as this package does.
+type Table struct {
+	*cloud.Table
+	cfg   aws.Config
+	named named
+}
+
 // Open returns a table, with credentials that were found and not yet used. The caller's
 // context bounds the search for them, which may ask an identity service.
-func Open(ctx context.Context, table string) (*cloud.Table, error) {
+func Open(ctx context.Context, table string) (*Table, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // what matters comes as an error
 	if err != nil {
-		return nil, fmt.Errorf("read the AWS configuration: %w", err)
+		return nil, unreadable(err)
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region is configured: set AWS_REGION, or AWS_PROFILE to a profile that has one")
 	}
+	t := &Table{cfg: cfg, named: named{table: table, region: cfg.Region}}
+	found, who := cfg.Credentials, identityOf(cfg)
+	t.cfg.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		if found == nil {
+			return aws.Credentials{}, who.unknown(errors.New("none are configured"))
+		}
+		c, err := found.Retrieve(ctx)
+		if err != nil {
+			err = who.unknown(err)
+		}
+		return c, err
+	})
 	// A call to the table has to end soon. Finding out who we are, as over SSO, may take
 	// longer, and is done here once.
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("no AWS credentials were found: log in (aws sso login), or set AWS_PROFILE: %w", err)
+	if _, err := t.cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, err
 	}
-	var opened *cloud.Table
-	opened = cloud.Open(cfg, table, func(ctx context.Context) (string, error) {
-		return kmsKey(ctx, opened.Client, table)
-	})
-	return opened, nil
+	t.Table = cloud.Open(t.cfg, table, t.kmsKey)
+	t.Backend = explained{t.Backend, t.named}
+	return t, nil
 }
 
-func kmsKey(ctx context.Context, client *dynamodb.Client, table string) (string, error) {
+// Box returns the box of the table's data key, as cloud.Table does.
+func (t *Table) Box(ctx context.Context) (*seal.Box, error) {
+	box, err := t.Table.Box(ctx)
+	return box, t.named.explain(err)
+}
+
+// Environment is what a function finds in its environment where it is to open this table
+// as whoever runs this: package cloud reads it. Credentials may end, and then are not
+// renewed there.
+func (t *Table) Environment(ctx context.Context) ([]string, error) {
+	held, err := t.cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := t.kmsKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	env := []string{
+		"HOLDFAST_TABLE=" + t.named.table, "HOLDFAST_KMS_KEY_ID=" + key, "AWS_REGION=" + t.cfg.Region,
+		"AWS_ACCESS_KEY_ID=" + held.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + held.SecretAccessKey, "AWS_SESSION_TOKEN=" + held.SessionToken,
+	}
+	for name, url := range map[string]*string{
+		"AWS_ENDPOINT_URL_DYNAMODB": t.Client.Options().BaseEndpoint, "AWS_ENDPOINT_URL_KMS": kms.NewFromConfig(t.cfg).Options().BaseEndpoint,
+	} {
+		if url != nil {
+			env = append(env, name+"="+*url)
+		}
+	}
+	return env, nil
+}
+
+func (t *Table) kmsKey(ctx context.Context) (string, error) {
 	if id := os.Getenv("HOLDFAST_KMS_KEY_ID"); id != "" {
 		return id, nil
 	}
-	none := fmt.Errorf("which KMS key wraps the data key of table %s is not known: set HOLDFAST_KMS_KEY_ID, or tag the table with %s", table, Tag)
-	described, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
-		return "", fmt.Errorf("there is no DynamoDB table %s in this account and region; check the name, AWS_REGION and AWS_PROFILE", table)
-	}
+	described, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.named.table})
 	if err != nil {
-		return "", fmt.Errorf("%w (reading the tag: %w)", none, err)
+		return "", t.named.untold(err)
 	}
 	in := &dynamodb.ListTagsOfResourceInput{ResourceArn: described.Table.TableArn}
 	for {
-		tags, err := client.ListTagsOfResource(ctx, in)
+		tags, err := t.Client.ListTagsOfResource(ctx, in)
 		if err != nil {
-			return "", fmt.Errorf("%w (reading the tag: %w)", none, err)
+			return "", t.named.untold(err)
 		}
 		for _, tag := range tags.Tags {
 			if aws.ToString(tag.Key) == Tag && aws.ToString(tag.Value) != "" {
@@ -71,7 +120,7 @@ func kmsKey(ctx context.Context, client *dynamodb.Client, table string) (string,
 			}
 		}
 		if in.NextToken = tags.NextToken; in.NextToken == nil {
-			return "", none
+			return "", fmt.Errorf("which KMS key wraps the data key of table %s is not known: set HOLDFAST_KMS_KEY_ID, or tag the table with %s", t.named.table, Tag)
 		}
 	}
 }

@@ -14,11 +14,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
 	"holdfast/internal/awstest"
-	"holdfast/internal/cloud"
 	"holdfast/internal/cloud/profile"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
 )
+
+// others are profiles without credentials.
+const others = `
+[sso-session own]
+sso_region = us-east-1
+sso_start_url = https://example.invalid/start
+[profile sso]
+region = us-east-1
+sso_session = own
+sso_account_id = 123456789012
+sso_role_name = owner
+[profile legacy]
+region = us-east-1
+sso_region = us-east-1
+sso_start_url = https://example.invalid/start
+sso_account_id = 123456789012
+sso_role_name = owner
+[profile role]
+region = us-east-1
+source_profile = sso
+role_arn = arn:aws:iam::123456789012:role/r
+[profile orphan]
+region = us-east-1
+source_profile = gone
+role_arn = arn:aws:iam::123456789012:role/r
+[profile mfa]
+region = us-east-1
+source_profile = mine
+role_arn = arn:aws:iam::123456789012:role/r
+mfa_serial = arn:aws:iam::123456789012:mfa/m
+[profile program]
+region = us-east-1
+credential_process = false
+`
 
 // laptop is a person's machine: AWS is known from the two files that AWS's tools write.
 func laptop(t *testing.T, endpoint string) {
@@ -36,8 +69,9 @@ func laptop(t *testing.T, endpoint string) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "credentials"))
 	t.Setenv("AWS_PROFILE", "mine")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("HOME", dir)
 	for name, content := range map[string]string{
-		"config":      "[profile mine]\nregion = " + awstest.Region + "\nendpoint_url = " + endpoint + "\n[profile nowhere]\n[profile nobody]\nregion = " + awstest.Region + "\n",
+		"config":      "[profile mine]\nregion = " + awstest.Region + "\nendpoint_url = " + endpoint + "\n[profile nowhere]\n[profile nobody]\nregion = " + awstest.Region + "\n" + others,
 		"credentials": "[mine]\naws_access_key_id = test\naws_secret_access_key = test\n[nowhere]\naws_access_key_id = test\naws_secret_access_key = test\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -76,7 +110,7 @@ func deploy(t *testing.T, cfg aws.Config, tags ...string) string {
 	return table
 }
 
-func open(t *testing.T, table string) *cloud.Table {
+func open(t *testing.T, table string) *profile.Table {
 	t.Helper()
 	opened, err := profile.Open(t.Context(), table)
 	if err != nil {
@@ -86,7 +120,7 @@ func open(t *testing.T, table string) *cloud.Table {
 }
 
 // wrappedUnder tells which KMS key the table's data key was wrapped under.
-func wrappedUnder(t *testing.T, table *cloud.Table, key string) bool {
+func wrappedUnder(t *testing.T, table *profile.Table, key string) bool {
 	t.Helper()
 	if _, err := table.Box(t.Context()); err != nil {
 		t.Fatalf("got %v, want no error", err)
@@ -124,7 +158,13 @@ func TestErrors(t *testing.T) {
 		{"NoTable", "mine", "not-made", "there is no DynamoDB table not-made"},
 		{"NoRegion", "nowhere", untagged, "no AWS region is configured"},
 		{"NoCredentials", "nobody", untagged, "no AWS credentials were found"},
-		{"NoProfile", "unknown", untagged, "read the AWS configuration"},
+		{"NoProfile", "unknown", untagged, "there is no AWS profile unknown: set AWS_PROFILE"},
+		{"NoSSOSession", "sso", untagged, "the AWS SSO session of profile sso has ended, or there was none: aws sso login --profile sso"},
+		{"NoSSOToken", "legacy", untagged, "the AWS SSO session of profile legacy has ended, or there was none: aws sso login --profile legacy"},
+		{"RoleOverSSO", "role", untagged, "aws sso login --profile role"},
+		{"RoleOfNobody", "orphan", untagged, "assumes a role as profile gone, and there is none of that name"},
+		{"AsksForCode", "mfa", untagged, "this AWS profile asks for an MFA code"},
+		{"Program", "program", untagged, "the credential_process of AWS profile program gave no credentials"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("AWS_PROFILE", c.profile)

@@ -16,7 +16,7 @@ import (
 func (b *Backend) failed(err error) error {
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) {
-		return fmt.Errorf("%w: there is no DynamoDB table %s in this account and region; check the name, AWS_REGION and AWS_PROFILE", store.ErrUnavailable, b.table)
+		return fmt.Errorf("%w: there is no DynamoDB table %s in this account and region; check the name, AWS_REGION and AWS_PROFILE: %w", store.ErrUnavailable, b.table, err)
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
