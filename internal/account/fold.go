@@ -132,10 +132,11 @@ func (s State) guardOverage(r Reading, rules Rules) {
 	}
 }
 
-// Served folds in that a request of the family was answered well: newer than the
-// evidence of a block on that family, it ends the block. It counts for the blocks known
-// when it is folded; it is not kept for later, since answers are many.
-func (s State) Served(family string, at time.Time) State {
+// Served folds in that a request of the family, which needed the features, was answered
+// well: newer than the evidence of a block on that family, or of the lack of a feature, it
+// ends them. It counts for what is known when it is folded; it is not kept for later,
+// since answers are many.
+func (s State) Served(family string, features []string, at time.Time) State {
 	ended := func(b Block) bool {
 		return family != "" && b.Family == family && b.Cause == b.Window && at.After(b.EndedAt)
 	}
@@ -150,6 +151,21 @@ func (s State) Served(family string, at time.Time) State {
 		b.EndedAt = at
 		s.Blocks[k] = b
 	}
+	for _, f := range features {
+		if until, ok := s.Features[f]; ok && at.After(until.Add(-FeatureMemory)) {
+			if !cloned {
+				s, cloned = s.clone(), true
+			}
+			delete(s.Features, f)
+		}
+	}
+	return s
+}
+
+// Covered folds in that the first placed placements need not count as load that no
+// reading shows: the last of them came to nothing.
+func (s State) Covered(placed int64) State {
+	s.LoadSeen = max(s.LoadSeen, placed)
 	return s
 }
 
@@ -273,12 +289,18 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Clear folds in the owner's word that the account is to be used again: blocks,
-// refused features and the parking end, and evidence up to at is void.
+// Clear folds in the owner's word that the account is to be used again: blocks, refused
+// features and the parking end, windows that were read as spent are unknown again, and
+// evidence up to at is void.
 func (s State) Clear(at time.Time) State {
 	s = s.clone()
 	clear(s.Blocks)
 	clear(s.Features)
+	for name, w := range s.Windows {
+		if w.Status == Rejected || w.Utilization >= 1 {
+			delete(s.Windows, name) // it would keep new conversations away as well as a block does
+		}
+	}
 	s.Parked = nil
 	s.ClearedAt = later(s.ClearedAt, at)
 	return s

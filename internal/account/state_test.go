@@ -35,7 +35,7 @@ func TestStateRoundTrip(t *testing.T) {
 	s := account.State{}.Observe(r, 7, rules).
 		Observe(poll(time.Minute, window(account.Weekly, 0.5, day)), 8, rules).
 		Reject(spent(time.Minute+1, account.Weekly, "opus", 3*day), rules).
-		Served("opus", at(2*time.Minute)).
+		Served("opus", nil, at(2*time.Minute)).
 		Reject(bare(time.Minute+2, "claude-opus-5"), rules).
 		Reject(account.Rejection{Kind: account.Entitlement, At: at(time.Minute), Feature: "long-context"}, rules).
 		LoggedIn(4).
@@ -177,5 +177,53 @@ func TestBlockedUntilIsTheLast(t *testing.T) {
 		if b, _ := s.BlockedUntil(t0, "opus", ""); b.Cause != "30d" {
 			t.Fatalf("got %s, want 30d: the first by name of those that end last", b.Cause)
 		}
+	}
+}
+
+// An account whose spent windows the owner has cleared is as good as its other windows
+// say: a reading at its cap would keep new conversations away as well as a block does.
+func TestClearForgetsSpentWindows(t *testing.T) {
+	r := answer(0, window(account.FiveHour, 1.01, 4*time.Hour), window(account.Weekly, 0.4, 3*day))
+	rejected := window(account.WeeklyOf("opus"), 0.3, 3*day)
+	rejected.Status = account.Rejected
+	r.Windows = append(r.Windows, rejected)
+	s := account.State{}.Observe(r, 1, rules).Clear(at(time.Minute))
+	if len(s.Windows) != 1 || s.Windows[account.Weekly].Utilization != 0.4 || !s.Seen() {
+		t.Errorf("got windows %v, want the weekly one alone", s.Windows)
+	}
+}
+
+func TestServedEndsTheLackOfAFeature(t *testing.T) {
+	lacks := refuse(account.Rejection{Kind: account.Entitlement, At: t0, Feature: "f"})
+	tests := []struct {
+		name     string
+		features []string
+		when     time.Duration
+		want     bool
+	}{
+		{"a good answer that needed it", []string{"f"}, 1, false},
+		{"one at the same instant proves nothing", []string{"f"}, 0, true},
+		{"one that needed another", []string{"g"}, time.Minute, true},
+		{"one that needed none", nil, time.Minute, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := lacks.Served("opus", tt.features, at(tt.when)).LacksFeature(at(tt.when), "f"); got != tt.want {
+				t.Errorf("got lacking %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if !lacks.LacksFeature(at(time.Minute), "f") {
+		t.Error("the state it was folded into was changed")
+	}
+}
+
+func TestCovered(t *testing.T) {
+	s := account.State{LoadSeen: 5}
+	if got := s.Covered(7).LoadSeen; got != 7 {
+		t.Errorf("got %d, want 7", got)
+	}
+	if got := s.Covered(3).LoadSeen; got != 5 {
+		t.Errorf("a smaller count: got %d, want 5", got)
 	}
 }

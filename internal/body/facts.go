@@ -16,6 +16,10 @@ type Facts struct {
 	SessionID          string // client_metadata.session_id
 	// Encrypted: some member named encrypted_content has a non-empty string value.
 	Encrypted bool
+	// Objects: the body names an uploaded file or a container, by an id that providers make
+	// ("file_…", "file-…" as file_id; "container_…", "cntr_…" as container or id, written
+	// plainly).
+	Objects bool
 	// Messages counts the elements of messages (or of input when that is an array).
 	Messages int
 	// FirstUser is the text of the first user message that has any (of messages, or of

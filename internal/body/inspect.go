@@ -25,7 +25,7 @@ const (
 type found struct {
 	model, maxTokens, userID, cacheKey, previous, conversation, session span
 
-	stream, encrypted, title bool
+	stream, encrypted, named, title bool
 
 	// system and instructions hold the spans of their texts.
 	system, instructions []span
@@ -370,6 +370,7 @@ func (s *scanner) facts() Facts {
 		Conversation:       s.id(s.conversation),
 		SessionID:          s.id(s.session),
 		Encrypted:          s.encrypted,
+		Objects:            s.named,
 		ToolsEmpty:         s.toolsEmpty,
 		OutputTitle:        s.title,
 		SystemHash:         s.systemHash(),

@@ -28,7 +28,8 @@ func reference(data []byte) body.Facts {
 		PreviousResponseID: id(root["previous_response_id"]),
 		Conversation:       id(root["conversation"]),
 		SessionID:          id(members(root["client_metadata"])["session_id"]),
-		Encrypted:          hasEncrypted(data),
+		Encrypted:          hasMember(data, encryptedContent),
+		Objects:            hasMember(data, namesObject),
 		Messages:           len(turns),
 		ToolsEmpty:         root["tools"] != nil && elements(root["tools"]) != nil && len(elements(root["tools"])) == 0,
 	}
@@ -209,8 +210,30 @@ func hashTools(tools []json.RawMessage) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// hasEncrypted walks the tokens, because a map would lose members that come twice.
-func hasEncrypted(data []byte) bool {
+func encryptedContent(name string, raw json.RawMessage) bool {
+	s, ok := str(raw)
+	return ok && s != "" && name == "encrypted_content"
+}
+
+// namesObject looks at the value as it is written: ids have no escapes.
+func namesObject(name string, raw json.RawMessage) bool {
+	var prefixes []string
+	switch name {
+	case "file_id":
+		prefixes = []string{`"file_`, `"file-`}
+	case "container", "id":
+		prefixes = []string{`"container_`, `"cntr_`}
+	}
+	for _, p := range prefixes {
+		if strings.HasPrefix(string(raw), p) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasMember walks the tokens, because a map would lose members that come twice.
+func hasMember(data []byte, is func(name string, raw json.RawMessage) bool) bool {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var value func() bool
@@ -228,10 +251,10 @@ func hasEncrypted(data []byte) bool {
 				if dec.Decode(&raw) != nil {
 					return false
 				}
-				if s, ok := str(raw); ok && s != "" && name == "encrypted_content" {
+				if name, ok := name.(string); ok && is(name, raw) {
 					found = true
 				}
-				found = hasEncrypted(raw) || found
+				found = hasMember(raw, is) || found
 			}
 			_, _ = dec.Token()
 		case json.Delim('['):

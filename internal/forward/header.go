@@ -10,20 +10,20 @@ import (
 // hopByHop are the headers that concern one connection (RFC 9110, section 7.6.1), and
 // those that older software treats so.
 var hopByHop = []string{
-	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 }
 
 // Credentials are the request headers in which a client may show a secret.
-var credentials = []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"}
+var credentials = []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Auth-Token", "Cookie"}
 
 // forwarding are headers by which proxies and platforms tell of the hop before.
-var forwarding = []string{"Forwarded", "Via", "X-Real-Ip"}
+var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip"}
 
 // own are headers that Send sets by itself.
 var own = []string{"Accept-Encoding", "Content-Length", "Expect", "Host"}
 
 // dropped are prefixes of request headers that never go upstream.
-var dropped = []string{"X-Holdfast-", "X-Forwarded-", "X-Amzn-"}
+var dropped = []string{"X-Holdfast-", "X-Forwarded-", "X-Amzn-", "Cf-", "Cdn-"}
 
 // Outgoing builds the headers that go upstream from a client's. No credential is in them;
 // the caller puts the one in that goes out.

@@ -13,7 +13,7 @@ func TestOutgoing(t *testing.T) {
 	in := http.Header{
 		"Authorization": {"Bearer client"}, "X-Api-Key": {"client"}, "Api-Key": {"client"}, "Proxy-Authorization": {"Basic x"}, "Cookie": {"a=b"},
 		"X-Holdfast-Conversation": {"c"}, "X-Holdfast-Priority": {"background"},
-		"Forwarded": {"for=1"}, "Via": {"1.1 x"}, "X-Forwarded-For": {"1"}, "X-Forwarded-Proto": {"https"}, "X-Real-Ip": {"1"}, "X-Amzn-Trace-Id": {"r"},
+		"Forwarded": {"for=1"}, "Via": {"1.1 x"}, "X-Forwarded-For": {"1"}, "X-Forwarded-Proto": {"https"}, "X-Real-Ip": {"1"}, "X-Amzn-Trace-Id": {"r"}, "Cf-Connecting-Ip": {"1"}, "True-Client-Ip": {"1"}, "X-Auth-Token": {"client"}, "Http2-Settings": {"x"},
 		"Connection": {"close, X-Hop, Anthropic-Beta-Not"}, "X-Hop": {"1"}, "Keep-Alive": {"1"}, "Te": {"trailers"}, "Transfer-Encoding": {"chunked"}, "Upgrade": {"h2c"},
 		"Accept-Encoding": {"gzip, br"}, "Content-Length": {"7"}, "Expect": {"100-continue"},
 		"Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b", "c"}, "User-Agent": {"claude-cli/2"}, "Content-Encoding": {"zstd"},

@@ -75,6 +75,24 @@ func (r Record) Move(to account.ID, now time.Time, ttl time.Duration) Record {
 	return r
 }
 
+// Rehome is the pin after its account turned out, before anything was cached there, to be
+// another one: no move, only a better beginning.
+func (r Record) Rehome(to account.ID, now time.Time, ttl time.Duration) Record {
+	moved := r.MovedAt
+	r = r.Move(to, now, ttl)
+	r.MovedAt = moved
+	return r
+}
+
+// End is the pin ended now: nothing came of it.
+func (r Record) End(now time.Time) Record {
+	r.ExpiresAt = now
+	return r
+}
+
+// Counted is the pin with kept more requests in its counts, its life as it was.
+func (r Record) Counted(kept int64, now time.Time) Record { return r.count(kept, now) }
+
 // Hour is the bucket of Kept that an instant falls in.
 func Hour(t time.Time) int64 { return t.Unix() / 3600 }
 

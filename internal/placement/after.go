@@ -59,6 +59,9 @@ func After(s Situation, at int, r account.Rejection) Plan {
 		return s.owned(handBack, r, at)
 	}
 	next := s.pickNext()
+	if next.Step != Serve && r.Kind != account.Entitlement {
+		next = s.withoutFeatures().pickNext() // those who may lack a feature are better than nobody
+	}
 	if next.Step == Serve {
 		return next
 	}
@@ -118,8 +121,8 @@ func (s Situation) owned(handBack Plan, r account.Rejection, at int) Plan {
 	refusal := Refusal{Cause: NoAccount, Bound: s.mustStay()}
 	refusal.Owner = []Need{{s.Candidates[at].Account.Name, r.Reason()}}
 	if !refusal.Bound {
-		if all := s.nobody(); all.Cause == NoAccount {
-			refusal.Owner = all.Owner
+		if all := s.nobody(); all.Cause != NoAccount || len(all.Owner) > 0 {
+			refusal = all // others come back by themselves, or need their owner too
 		}
 	}
 	return Plan{Step: Refuse, Refusal: refusal, Why: string(r.Kind)}

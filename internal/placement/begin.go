@@ -112,21 +112,29 @@ func (s Situation) leave(held int, st pick.Standing) Plan {
 	if s.Pins {
 		change = Move
 	}
-	p := s.pickNew()
-	if p.Step != Serve {
-		if st.Reason == pick.LacksFeature { // nobody has the feature: let the provider say so
-			return s.serve(held, NoPin, "lacks-feature")
+	if st.Reason == pick.LacksFeature {
+		if p := s.pickNext(); p.Step == Serve {
+			return p
 		}
-		return p
+		return s.withoutFeatures().stayOrMove(held) // nobody has it: let the provider say so
 	}
-	p.Pin = change
+	p := s.pickNew()
+	if p.Step == Serve {
+		p.Pin = change
+	}
 	return p
+}
+
+// withoutFeatures is the situation of a request that needs nothing special.
+func (s Situation) withoutFeatures() Situation {
+	s.Request.Features = nil
+	return s
 }
 
 // refuseHeld is the refusal for a conversation that may not leave its account.
 func (s Situation) refuseHeld(held int, st pick.Standing) Plan {
 	if st.Reason == pick.LacksFeature {
-		return s.serve(held, NoPin, "lacks-feature")
+		return s.withoutFeatures().stayOrMove(held)
 	}
 	if !st.Until.IsZero() {
 		return s.refuseBlocked(st, true)
@@ -199,12 +207,7 @@ func (s Situation) pickNew() Plan {
 		return Plan{Step: Serve, Chosen: d.Chosen, Pin: s.newPin(), Trial: d.Trial && s.Pins, Decision: &d, Why: string(d.Reason)}
 	}
 	if len(s.Request.Features) > 0 { // nobody has the feature: let the provider say so
-		plain := s
-		plain.Request.Features = nil
-		if p := plain.pickNew(); p.Step == Serve && s.Sent == 0 {
-			p.Why = "lacks-feature"
-			return p
-		}
+		return s.withoutFeatures().pickNew()
 	}
 	return Plan{Step: Refuse, Refusal: s.nobody(), Decision: &d, Why: string(d.Reason)}
 }

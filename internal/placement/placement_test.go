@@ -40,6 +40,13 @@ func parked() account.State {
 	return read(0.2, 0.2).Reject(account.Rejection{Kind: account.Funds, At: t0.Add(-time.Minute), Code: "billing_error"}, rules)
 }
 
+// lacking is a state that is known to lack the long context.
+func lacking(s account.State) account.State {
+	return s.Reject(account.Rejection{Kind: account.Entitlement, At: t0, Feature: "long-context"}, rules)
+}
+
+func longContext(s *placement.Situation) { s.Request.Features = []string{"long-context"} }
+
 func overage() account.State {
 	return readAt(t0.Add(-time.Hour), 0.2, 0.2).Observe(account.Reading{At: t0.Add(-30 * time.Minute), Overage: account.Overage{Charged: true}, Claim: account.FiveHour, Windows: []account.WindowReading{
 		{Name: account.FiveHour, Utilization: 1.01, HasUtilization: true, ResetAt: t0.Add(3 * time.Hour), Status: account.Rejected},
@@ -147,6 +154,10 @@ func TestBegin(t *testing.T) {
 		{"a pause is sooner than a reset", situation(spent(t0, t0.Add(3*time.Hour)), paused(t0, 7*time.Second)), nil, want{step: placement.Refuse, cause: placement.Paused, retry: t0.Add(7 * time.Second)}},
 		{"all parked needs the owner", situation(parked(), parked()), nil, want{step: placement.Refuse, cause: placement.NoAccount, owners: 2}},
 		{"parked ones do not hide a reset", situation(parked(), spent(t0, t0.Add(time.Hour))), nil, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), owners: 1}},
+		{"a feature that only another account has moves", pinnedTo(situation(lacking(read(0.1, 0.1)), read(0.5, 0.5)), "marlow"), longContext, serve("juniper", placement.Move)},
+		{"a feature that nobody has moves nobody", pinnedTo(situation(lacking(read(0.5, 0.5)), lacking(read(0.1, 0.1))), "marlow"), longContext, serve("marlow", placement.Keep)},
+		{"and does not lead to a spent account", pinnedTo(situation(lacking(spent(t0, t0.Add(time.Hour))), lacking(read(0.1, 0.1))), "marlow"), longContext, serve("juniper", placement.Move)},
+		{"a new conversation whose feature nobody has is picked for all the same", situation(lacking(read(0.5, 0.5)), lacking(read(0.1, 0.1))), longContext, serve("juniper", placement.New)},
 		{"none configured", situation(), nil, want{step: placement.Refuse, cause: placement.NoAccount}},
 
 		{"order asks a spent account when all are spent", order(situation(spent(t0, t0.Add(time.Hour)), spent(t0, t0.Add(2*time.Hour)))), nil, serve("marlow", placement.New)},
@@ -234,7 +245,7 @@ func TestAfter(t *testing.T) {
 	kept := func(s *placement.Situation) { *s = pinnedTo(*s, "marlow") }
 	bound := func(s *placement.Situation) { *s = pinnedTo(*s, "marlow"); s.Bound = true }
 	twice := func(s *placement.Situation) { fresh(s); s.Sent = 2 }
-	longContext := func(s *placement.Situation) { kept(s); s.Request.Features = []string{"long-context"} }
+	keptLong := func(s *placement.Situation) { kept(s); longContext(s) }
 
 	tests := []struct {
 		name   string
@@ -260,10 +271,14 @@ func TestAfter(t *testing.T) {
 		{"bare: a new conversation hops", healthy, fresh, bare, serve(placement.Move)},
 		{"bare: a kept one is told", healthy, kept, bare, back},
 		{"bare: one hop only", healthy, twice, bare, back},
-		{"entitlement: a kept conversation goes where the feature may be", healthy, longContext, feature, serve(placement.Move)},
-		{"entitlement: with nowhere to go the provider's words", alone, longContext, feature, back},
+		{"entitlement: a kept conversation goes where the feature may be", healthy, keptLong, feature, serve(placement.Move)},
+		{"entitlement: with nowhere to go the provider's words", alone, keptLong, feature, back},
 		{"funds: hops", healthy, kept, noFunds, serve(placement.Move)},
 		{"funds: alone needs the owner", alone, kept, noFunds, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1}},
+		{"entitlement: not where the feature is known to lack", []account.State{read(0.1, 0.1), lacking(read(0.1, 0.1))}, keptLong, feature, back},
+		{"funds: hops to an account that may lack a feature", []account.State{lacking(read(0.1, 0.1)), lacking(read(0.1, 0.1))}, keptLong, noFunds, serve(placement.Move)},
+		{"window: so does a spent one", []account.State{lacking(read(0.1, 0.1)), lacking(read(0.1, 0.1))}, keptLong, windowSpent, serve(placement.Move)},
+		{"funds: with the others spent, their reset", []account.State{read(0.1, 0.1), spent(t0, t0.Add(time.Hour))}, kept, noFunds, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), owners: 1}},
 		{"credential: hops", healthy, kept, badKey, serve(placement.Move)},
 		{"credential: never the client's 401", alone, kept, badKey, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1}},
 		{"credential: bound, never the client's 401", healthy, bound, badKey, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1, bound: true}},

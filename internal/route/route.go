@@ -32,6 +32,8 @@ const (
 	// ByModel: the request is for the provider that the body's model or the owner of an id
 	// in it says: xai for grok models, else openai.
 	ByModel
+	// NoMethod: no API has requests of this method.
+	NoMethod
 	// NoWebSocket: an upgrade that is refused so that the client uses plain HTTP.
 	NoWebSocket
 )
@@ -62,6 +64,11 @@ type Request struct {
 
 // Of routes a request. The error is ErrPath.
 func Of(r Request) (Route, error) {
+	switch r.Method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+	default: // TRACE above all, which would send the account's credential back
+		return Route{Kind: NoMethod}, nil
+	}
 	path := r.EscapedPath
 	if path == "" || path == "/" {
 		if r.Method == "GET" || r.Method == "HEAD" {

@@ -35,6 +35,8 @@ func TestOf(t *testing.T) {
 		{"health", route.Request{Method: "GET", EscapedPath: "/_holdfast/health"}, route.Route{Kind: route.Health}},
 		{"status", route.Request{Method: "GET", EscapedPath: "/_holdfast/status.json"}, route.Route{Kind: route.Status}},
 		{"unknown below _holdfast", route.Request{Method: "GET", EscapedPath: "/_holdfast/accounts"}, route.Route{}},
+		{"TRACE", route.Request{Method: "TRACE", EscapedPath: "/v1/messages"}, route.Route{Kind: route.NoMethod}},
+		{"an invented method", route.Request{Method: "FOO", EscapedPath: "/v1/messages"}, route.Route{Kind: route.NoMethod}},
 		{"unknown", route.Request{Method: "GET", EscapedPath: "/favicon.ico"}, route.Route{}},
 		{"messages is no prefix", route.Request{Method: "POST", EscapedPath: "/v1/messagesx"}, route.Route{Path: "/v1/messagesx", RawPath: "/v1/messagesx"}},
 	}

@@ -48,15 +48,17 @@ func below(path, root string) bool {
 
 // Inspect implements provider.Provider.
 //
-// Bound is never true: nothing in a Messages body can be read by one account only.
-// encrypted_content occurs in web search results alone, and signatures of thinking
-// blocks are valid on every account.
+// Bound are the requests that name a file or a container, which exist in one workspace.
+// Nothing else in a Messages body can be read by one account only: encrypted_content
+// occurs in web search results alone, and signatures of thinking blocks are valid on every
+// account.
 func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provider.Request {
 	r := provider.Request{
 		Role:   role(method, path, f),
 		Model:  f.Model,
 		Family: Family(f.Model),
 		Stream: f.Stream,
+		Bound:  f.Objects,
 		// The low-priority lane and the grace window belong to the account that offered
 		// them; elsewhere the header asks for what was never offered.
 		Stay: h.Get("Anthropic-Usage-Limit") != "",
