@@ -106,10 +106,36 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 		a.head, _ = io.ReadAll(io.LimitReader(a.resp.Body, maxErrorBody)) // what came is judged
 		late.Stop()
 	}
+	body := plain(a.resp.Header, a.head)
+	if rule := foreign(a.resp, body); rule != "" {
+		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: rule}
+	}
 	return x.prov.Classify(provider.Answer{
-		Status: a.resp.StatusCode, Header: a.resp.Header, Body: plain(a.resp.Header, a.head), At: a.at,
+		Status: a.resp.StatusCode, Header: a.resp.Header, Body: body, At: a.at,
 		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.generation,
 	})
+}
+
+// foreign names what shows that an answer is not the provider's but of something between:
+// an API never redirects (a client that followed would show its key elsewhere), never
+// switches protocols unasked, and refuses in its own format. It is empty for all else; a
+// server error may be told by a page of the provider's own edge.
+func foreign(resp *http.Response, body []byte) string {
+	switch status := resp.StatusCode; {
+	case status < 200 || status > 599:
+		return "status"
+	case status >= 300 && status < 400 && status != http.StatusNotModified:
+		return "redirect"
+	case status >= 400 && status < 500 && isPage(resp.Header, body):
+		return "web-page"
+	}
+	return ""
+}
+
+// isPage reports whether a body is a web page.
+func isPage(h http.Header, body []byte) bool {
+	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
+	return strings.TrimSpace(media) == "text/html" || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
 }
 
 // plain decodes the beginning of an error's body where it came compressed, as far as it
@@ -168,7 +194,7 @@ func (x *exchange) relay(a *answer) *forward.Relay {
 // deliver relays an answer that is good by its head, reading along. An error that comes
 // before any content may still be answered by another account; p is then that plan.
 func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, next bool) {
-	x.learnBeside("write a reading", i, a, account.Rejection{}, "")
+	x.learnBeside("write a reading", i, lesson{answer: a})
 	t := newTap(x, i, a)
 	relay := x.relay(a)
 	relay.Tap, relay.Events, relay.MayHold, relay.NeedBody = t, t.comments, t.mayHold, t.inference
@@ -178,8 +204,7 @@ func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, ne
 	switch {
 	case errors.Is(err, forward.ErrAbandoned) && t.page:
 		a.close()
-		x.report.err = errors.New("a web page came instead of an answer")
-		x.refuse(notAnswered(x.name))
+		x.notAnswered(errors.New("a web page came instead of an answer"))
 		return nil, p, false
 	case errors.Is(err, forward.ErrAbandoned):
 		x.writes.Wait() // the reading's fold and the rejection's are of one state
@@ -188,7 +213,7 @@ func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, ne
 		a.close()
 		x.report.err = err
 		if !x.gone() {
-			x.refuse(notAnswered(x.name))
+			x.notAnswered(err)
 		}
 		return nil, p, false
 	}
@@ -199,9 +224,9 @@ func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, ne
 	if t.rejection.Rejected() { // passed on after content had begun, and learnt from
 		x.report.outcome = "failed-in-stream"
 		x.logRejection(i, a, t.rejection)
-		x.learnBeside("write what an error in a stream taught", i, nil, t.rejection, "")
-	} else if err == nil && x.blocked(i) {
-		x.learnBeside("end a family's block", i, nil, account.Rejection{}, x.req.Family)
+		x.learnBeside("write what an error in a stream taught", i, lesson{rejection: t.rejection})
+	} else if err == nil && x.heals(i) {
+		x.learnBeside("write that it was served", i, lesson{served: true})
 	}
 	x.settle(a, err, t.boundary())
 	x.touchLate()

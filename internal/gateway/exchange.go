@@ -47,9 +47,13 @@ type exchange struct {
 	states  map[account.ID]store.StateRecord
 	sit     placement.Situation
 	pinSaid string // X-Holdfast-Pin
+	// moved is the pin as it was before this exchange moved it; nil when it did not.
+	moved *pin.Record
 	// touched is the pin as a touch beside the answer left it.
 	touched atomic.Pointer[pin.Record]
 
+	counted  bool // among the open requests
+	bodyRead bool // to its end; what is left of one must not hold an answer up
 	// writes are the store writes that run beside the answer; the exchange ends after them.
 	writes sync.WaitGroup
 	report report
@@ -124,12 +128,18 @@ func (x *exchange) finish() {
 	if errors.Is(x.report.err, errAbort) {
 		abort = true
 	}
-	if x.w.status == 0 && !abort && x.r.Context().Err() == nil {
+	switch {
+	case x.w.status != 0 || abort:
+	case x.r.Context().Err() != nil:
+		abort = true // nobody listens; left to itself the server would write an empty success
+	default:
 		x.g.log.Error("no answer", "request", x.id)
 		x.refuse(internalFault(x.id))
 	}
 	x.writes.Wait()
-	x.g.open.Add(-1)
+	if x.counted {
+		x.g.open.Add(-1)
+	}
 	x.logLine()
 	if abort {
 		panic(http.ErrAbortHandler)
@@ -164,13 +174,15 @@ func (x *exchange) serve() {
 	x.route = rt
 	switch rt.Kind {
 	case route.Nowhere:
-		x.refuse(notFound())
+		x.refuse(notFound(x.r.URL.Path))
 	case route.Hello:
 		x.hello()
 	case route.Health:
 		x.healthCheck()
 	case route.Status, route.StatusPage:
 		x.status()
+	case route.NoMethod:
+		x.refuse(noMethod(x.r.Method))
 	case route.NoWebSocket:
 		x.refuse(noWebSocket())
 	case route.Provider:
@@ -185,6 +197,11 @@ func (x *exchange) serve() {
 // body's model tells which.
 func (x *exchange) forProvider(name account.Provider) {
 	if name != "" && !x.speaks(name) {
+		return
+	}
+	x.counted = true
+	if open := x.g.open.Add(1); open > x.g.maxOpen {
+		x.refuse(busy(x.g.maxOpen, x.g.now()))
 		return
 	}
 	if !x.authenticate() || !x.readBody() {
@@ -329,6 +346,7 @@ func (x *exchange) storeFailed(err error) {
 		return
 	}
 	x.report.err = err
+	x.g.storeFailedAt.Store(x.g.now().UnixNano())
 	x.refuse(storeUnavailable(x.g.now()))
 }
 
@@ -371,6 +389,9 @@ func (x *exchange) logLine() {
 			slog.Int64("output_tokens", r.usage.Output))
 	}
 	level := slog.LevelInfo
+	if x.name == "" && r.refusal == "" && r.err == nil {
+		level = slog.LevelDebug // greetings and health checks
+	}
 	if r.err != nil {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("error", r.err.Error()))

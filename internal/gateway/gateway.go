@@ -84,6 +84,8 @@ type Gateway struct {
 	inFlight    gauge
 	health      healthCache
 	open        atomic.Int64
+	// storeFailedAt is when a request was last refused for the store; unix nanoseconds.
+	storeFailedAt atomic.Int64
 }
 
 const defaultMaxOpen = 1000
@@ -132,9 +134,5 @@ func (g *Gateway) Close() {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(g, w, r)
 	defer x.finish()
-	if open := g.open.Add(1); open > g.maxOpen {
-		x.refuse(busy(g.maxOpen, g.now()))
-		return
-	}
 	x.serve()
 }

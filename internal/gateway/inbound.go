@@ -75,6 +75,10 @@ const (
 	// drainAtMost is what is read and dropped of a body that is too large, so that the
 	// client hears the answer instead of a broken connection.
 	drainAtMost = 64 << 20
+	// drainFor bounds the same in time.
+	drainFor = 10 * time.Second
+	// refuseWithin is how long what is left of a body may hold up a refusal.
+	refuseWithin = 2 * time.Second
 )
 
 // readBody reads the body once and inspects it in one pass.
@@ -133,28 +137,45 @@ func (*tooLargeError) Error() string { return "the body is over the limit" }
 // readAll reads the body, held once, up to limit bytes.
 func (x *exchange) readAll(limit int64) ([]byte, error) {
 	if x.r.Body == nil || x.r.Body == http.NoBody {
+		x.bodyRead = true
 		return nil, nil
 	}
 	in := &patientReader{r: x.r.Body, rc: http.NewResponseController(x.w), now: x.g.now}
-	defer in.done()
 	if x.r.ContentLength > limit {
-		_, _ = io.CopyN(io.Discard, in, drainAtMost)
+		x.drain()
 		return nil, &tooLargeError{}
 	}
 	if n := x.r.ContentLength; n > 0 {
 		b := make([]byte, n)
 		got, err := io.ReadFull(in, b)
-		if err == io.EOF && got == 0 {
-			err = nil
+		if err == nil {
+			x.bodyRead = true
+			in.done()
 		}
 		return b[:got], err
 	}
 	b, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(b)) > limit {
-		_, _ = io.CopyN(io.Discard, in, drainAtMost)
+		x.drain()
 		return nil, &tooLargeError{}
 	}
+	if err == nil {
+		x.bodyRead = true
+		in.done()
+	}
 	return b, err
+}
+
+// drain reads and drops what is left of a body that is too large, within bounds, so that
+// the client hears the answer instead of a broken connection. A client that asked whether
+// to send it at all has its answer without.
+func (x *exchange) drain() {
+	if strings.EqualFold(x.r.Header.Get("Expect"), "100-continue") {
+		return
+	}
+	_ = http.NewResponseController(x.w).SetReadDeadline(x.g.now().Add(drainFor))
+	n, err := io.CopyN(io.Discard, x.r.Body, drainAtMost)
+	x.bodyRead = n < drainAtMost && errors.Is(err, io.EOF)
 }
 
 // patientReader gives the client a limited time between two reads of its body.

@@ -57,7 +57,14 @@ func (x *exchange) healthCheck() {
 	}
 }
 
+// storeTrouble is how long a request that was refused for the store speaks against the
+// health: reads may go on working when writes do not.
+const storeTrouble = 10 * time.Second
+
 func (x *exchange) healthy() bool {
+	if failed := x.g.storeFailedAt.Load(); failed != 0 && x.g.now().Sub(time.Unix(0, failed)) < storeTrouble {
+		return false
+	}
 	snap, err := x.g.store.Snapshot(x.r.Context(), false)
 	if err != nil {
 		x.report.err = err
@@ -90,6 +97,9 @@ func (x *exchange) status() {
 	var ok bool
 	if x.key, ok = x.config.key(x.hashes); !ok || !x.key.Admin {
 		r := unauthorized()
+		if ok {
+			r.Status = http.StatusForbidden
+		}
 		r.Message = "holdfast: the status needs an admin client key. `holdfast key create NAME --admin` makes one."
 		x.refuse(r)
 		return

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"holdfast/internal/account"
@@ -145,6 +147,38 @@ func (k *keptCounts) take(key string) int64 {
 	n := k.n[key]
 	delete(k.n, key)
 	return n
+}
+
+func (k *keptCounts) keys() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Keys(k.n))
+}
+
+// flushAtOnce is how many pins one read of Flush brings.
+const flushAtOnce = 50
+
+// Flush writes the counts of requests that found their pin since its last touch, for the
+// status. Without it they come with the next touch, and of a conversation that ends before
+// that not at all. A process that lives should call it now and then and before it ends.
+func (g *Gateway) Flush(ctx context.Context) error {
+	for keys := range slices.Chunk(g.kept.keys(), flushAtOnce) {
+		v, err := g.store.Read(ctx, store.Query{Pins: keys})
+		if err != nil {
+			return fmt.Errorf("flush counts: %w", err)
+		}
+		for _, key := range keys {
+			n := g.kept.take(key)
+			p, ok := v.Pins[key]
+			if !ok || n == 0 {
+				continue
+			}
+			if _, _, err := g.store.ReplacePin(ctx, key, p.Counted(n, g.now())); err != nil {
+				return fmt.Errorf("flush counts: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // gauge counts what is going on per account.

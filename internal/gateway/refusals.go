@@ -37,6 +37,11 @@ func (x *exchange) refuse(r provider.Refusal) {
 		h[k] = v
 	}
 	x.mark(h)
+	if !x.bodyRead && x.r.Body != nil && x.r.Body != http.NoBody {
+		// The server reads on before it answers, and would wait for the rest for ever.
+		h.Set("Connection", "close")
+		_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refuseWithin))
+	}
 	h.Set("X-Holdfast-Error", string(r.Kind))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(r.Status)
@@ -69,7 +74,13 @@ func badRequest(message string) provider.Refusal {
 	return provider.Refusal{Kind: provider.BadRequest, Status: http.StatusBadRequest, Message: "holdfast: " + message}
 }
 
-func notFound() provider.Refusal {
+func notFound(path string) provider.Refusal {
+	if strings.HasPrefix(path, "/v1/v1/") {
+		return provider.Refusal{
+			Kind: provider.NotFound, Status: http.StatusNotFound,
+			Message: "holdfast: the path has /v1 twice: this client adds it itself, so take it off the end of the base URL.",
+		}
+	}
 	return provider.Refusal{
 		Kind: provider.NotFound, Status: http.StatusNotFound,
 		Message: "holdfast: there is nothing at this path. Send the API's own path, such as /v1/messages, or with the provider in front, such as /anthropic/v1/messages.",
@@ -80,6 +91,13 @@ func noProvider(name account.Provider) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.NotFound, Status: http.StatusNotFound,
 		Message: fmt.Sprintf("holdfast: this path belongs to provider %s, which this version does not serve.", name),
+	}
+}
+
+func noMethod(method string) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.BadRequest, Status: http.StatusMethodNotAllowed,
+		Message: fmt.Sprintf("holdfast: no API has requests of method %.16q.", method),
 	}
 }
 
@@ -183,13 +201,13 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 		if r.Bound {
 			who = "the account that holds this conversation's state is spent" + models + " and no other can continue it; it is back"
 		}
-		out.Message = fmt.Sprintf("holdfast: %s at %s (in %s).", who, r.RetryAt.UTC().Format(time.RFC3339), roundUp(r.RetryAt.Sub(now), time.Minute))
+		out.Message = fmt.Sprintf("holdfast: %s at %s (in %s).", who, r.RetryAt.UTC().Format(time.RFC3339), wait(r.RetryAt.Sub(now)))
 		if r.Block.Cause == account.CauseOverage {
 			out.Message += " Going on now would be charged as extra usage; `holdfast account overage NAME allow` permits that."
 		}
 	case placement.Paused:
 		out.Kind = provider.Paused
-		out.Message = fmt.Sprintf("holdfast: the provider refused this account's last requests for a moment; try again in %s.", roundUp(r.RetryAt.Sub(now), time.Second))
+		out.Message = fmt.Sprintf("holdfast: %s refused the last requests for a moment (account %s); try again in %s.", x.name, r.Account, wait(r.RetryAt.Sub(now)))
 	case placement.Yielded:
 		out.Kind = provider.Yielded
 		out.Message = "holdfast: too little allowance is left for background requests; interactive ones go first."
@@ -220,6 +238,19 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	return fmt.Sprintf("none of the %s accounts serves this path, or the client key %q may not use those that do. See `holdfast account list` and `holdfast key list`.", x.name, x.key.Name)
 }
 
-func roundUp(d, unit time.Duration) time.Duration {
-	return max(unit, (d + unit - 1).Truncate(unit))
+// wait is a time to wait in words: 45s, 7m, 1h12m, 3d2h; rounded up.
+func wait(d time.Duration) string {
+	up := func(unit time.Duration) time.Duration { return max(unit, (d + unit - 1).Truncate(unit)) }
+	switch {
+	case d <= 2*time.Minute:
+		return fmt.Sprintf("%ds", up(time.Second)/time.Second)
+	case d <= time.Hour:
+		return fmt.Sprintf("%dm", up(time.Minute)/time.Minute)
+	case d <= 48*time.Hour:
+		m := up(time.Minute) / time.Minute
+		return fmt.Sprintf("%dh%02dm", m/60, m%60)
+	default:
+		h := up(time.Hour) / time.Hour
+		return fmt.Sprintf("%dd%dh", h/24, h%24)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
+	"holdfast/internal/provider"
 )
 
 // maxPlans bounds how often a plan is made anew because another process was faster.
@@ -27,12 +28,16 @@ func (x *exchange) run(p placement.Plan) {
 		x.logPlan(p)
 		switch p.Step {
 		case placement.Refuse:
+			x.restorePin()
 			x.refuse(x.renderRefusal(p.Refusal))
 			return
 		case placement.HandBack:
 			if last == nil { // nothing was sent: the race was lost to an account that cannot serve now
 				x.refuse(contended(x.g.now()))
 				return
+			}
+			if x.sit.Sent > 1 {
+				x.restorePin()
 			}
 			x.handBack(last)
 			return
@@ -104,7 +109,12 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 		*p = placement.Lost(x.sit)
 		return true, nil
 	}
-	if (p.Pin == placement.New || p.Pin == placement.Move) && !p.Trial {
+	if p.Pin != placement.New && p.Pin != placement.Move {
+		return false, nil
+	}
+	// A reading that comes with this conversation's own answers is newer than its placement.
+	x.sit.Candidates[i].Placed++
+	if !p.Trial {
 		x.beside("count a placement", func(ctx context.Context) error {
 			n, _, err := x.g.store.Place(ctx, id, 0)
 			x.g.placements.correct(id, n)
@@ -143,9 +153,17 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 			x.sit.Fresh, x.pinSaid = true, "new"
 		}
 	case placement.Move:
-		stored, won, err = g.store.ReplacePin(ctx, x.who.Key, x.sit.Pin.Move(a.ID, now, ttl))
+		next := x.sit.Pin.Move(a.ID, now, ttl)
+		if x.sit.Fresh {
+			next = x.sit.Pin.Rehome(a.ID, now, ttl)
+		}
+		before := *x.sit.Pin
+		stored, won, err = g.store.ReplacePin(ctx, x.who.Key, next)
 		if won && !x.sit.Fresh {
 			x.pinSaid = "moved"
+			if x.moved == nil {
+				x.moved = &before
+			}
 		}
 	}
 	if err != nil {
@@ -153,6 +171,32 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 	}
 	x.sit.Pin = &stored
 	return won, nil
+}
+
+// restorePin undoes what this exchange did to the pin when no account served it after all:
+// the conversation's cache is where it was, and one that has none yet begins anew. It is
+// only tidy, so a failure is not heeded: the next request plans by what is stored.
+func (x *exchange) restorePin() {
+	if x.sit.Pin == nil {
+		return
+	}
+	now := x.g.now()
+	next := *x.sit.Pin
+	switch {
+	case x.sit.Fresh:
+		next = next.End(now)
+		x.pinSaid = "none"
+	case x.moved != nil:
+		revision := next.Revision
+		next = *x.moved
+		next.Revision = revision
+		x.pinSaid = "kept"
+	default:
+		return
+	}
+	if _, _, err := x.g.store.ReplacePin(context.WithoutCancel(x.r.Context()), x.who.Key, next); err != nil {
+		x.g.log.Warn("restore the pin", "request", x.id, "error", err)
+	}
 }
 
 func (x *exchange) pinTTL() time.Duration {
@@ -249,7 +293,13 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 			rejection = x.judge(i, a)
 		}
 	}
-	if rejection.Rejected() {
+	switch {
+	case rejection.Kind == account.NotAnswered:
+		a.close()
+		x.logRejection(i, a, rejection)
+		x.notAnswered(errors.New("something else than the provider answered: " + rejection.Rule))
+		return nil, p, false
+	case rejection.Rejected():
 		return x.rejected(i, a, rejection)
 	}
 	return x.deliver(i, a)
@@ -272,13 +322,25 @@ func (x *exchange) unreachable(err error) {
 		return
 	}
 	x.report.err = err
+	if x.sit.Fresh {
+		x.restorePin() // nothing was reached, so nothing is cached
+	}
 	x.refuse(unreachable(x.name, x.report.account))
+}
+
+// notAnswered ends an exchange whose attempt brought an answer that no provider gives.
+func (x *exchange) notAnswered(err error) {
+	x.report.err = err
+	if x.sit.Fresh {
+		x.restorePin()
+	}
+	x.refuse(notAnswered(x.name))
 }
 
 // rejected folds a rejection into the account's state and plans what follows.
 func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, placement.Plan, bool) {
 	x.logRejection(i, a, r)
-	if err := x.learn(context.WithoutCancel(x.r.Context()), i, a, r); err != nil {
+	if err := x.learn(context.WithoutCancel(x.r.Context()), i, lesson{answer: a, rejection: r}); err != nil {
 		// The answer is still the client's; what it taught is learnt from the next one.
 		x.g.log.Error("write what a rejection taught", "request", x.id, "error", err)
 		c := &x.sit.Candidates[i]
@@ -296,34 +358,49 @@ func (x *exchange) rules(i int) account.Rules {
 	return account.Rules{BarePause: x.sit.Settings.BarePause, Overage: x.sit.Candidates[i].Account.Overage}
 }
 
-// lesson is what an answer of candidate i taught: its reading, its rejection, and a
-// family that was served well.
-func (x *exchange) lesson(i int, a *answer, r account.Rejection, served string) func(account.State) (account.State, bool) {
+// lesson is what an answer taught of its account.
+type lesson struct {
+	answer    *answer // its reading; nil when that was learnt before
+	rejection account.Rejection
+	served    bool // the request was answered well
+}
+
+// change is the lesson of candidate i as a change of state.
+func (x *exchange) change(i int, l lesson) func(account.State) (account.State, bool) {
 	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
 	return func(s account.State) (account.State, bool) {
 		next := s
-		if a != nil {
-			next = next.Observe(a.reading, placed, rules)
+		if l.answer != nil {
+			next = next.Observe(l.answer.reading, placed, rules)
 		}
-		if r.Rejected() {
-			next = next.Reject(r, rules)
+		if l.rejection.Rejected() && !x.saysNothing(l.rejection) {
+			next = next.Reject(l.rejection, rules)
 		}
-		if served != "" {
-			next = next.Served(served, now)
+		if l.rejection.Rejected() && x.sit.Fresh {
+			next = next.Covered(placed) // the conversation is no load here
+		}
+		if l.served {
+			next = next.Served(x.req.Family, x.req.Features, now)
 		}
 		return next, account.WorthStoring(s, next)
 	}
 }
 
+// saysNothing: asides, such as counting tokens, have rate limits of their own, which say
+// nothing of inference.
+func (x *exchange) saysNothing(r account.Rejection) bool {
+	return x.req.Role == provider.Aside && (r.Kind == account.Throttle || r.Kind == account.Bare)
+}
+
 // learn folds a lesson into the state that the next plan is made from.
-func (x *exchange) learn(ctx context.Context, i int, a *answer, r account.Rejection) error {
-	return x.fold(ctx, i, x.lesson(i, a, r, ""))
+func (x *exchange) learn(ctx context.Context, i int, l lesson) error {
+	return x.fold(ctx, i, x.change(i, l))
 }
 
 // learnBeside folds a lesson while the answer goes on.
-func (x *exchange) learnBeside(what string, i int, a *answer, r account.Rejection, served string) {
+func (x *exchange) learnBeside(what string, i int, l lesson) {
 	id := x.sit.Candidates[i].Account.ID
-	base, change := x.states[id], x.lesson(i, a, r, served)
+	base, change := x.states[id], x.change(i, l)
 	if _, worth := change(base.State); !worth {
 		return
 	}
@@ -333,11 +410,17 @@ func (x *exchange) learnBeside(what string, i int, a *answer, r account.Rejectio
 	})
 }
 
-// blocked reports whether candidate i's family of models is blocked there, so that a good
-// answer is worth telling.
-func (x *exchange) blocked(i int) bool {
-	for _, b := range x.sit.Candidates[i].State.Blocks {
+// heals reports whether a good answer of candidate i is worth telling: its family is
+// blocked there, or a feature that it needed is said to be lacking.
+func (x *exchange) heals(i int) bool {
+	st := x.sit.Candidates[i].State
+	for _, b := range st.Blocks {
 		if b.Family != "" && b.Family == x.req.Family && b.Active(x.sit.Now) {
+			return true
+		}
+	}
+	for _, f := range x.req.Features {
+		if st.LacksFeature(x.sit.Now, f) {
 			return true
 		}
 	}

@@ -40,6 +40,7 @@ type tap struct {
 	started bool
 	content bool // content has begun
 	ended   bool // the stream's own end came
+	framed  bool // a stream of events, by its type or by what came
 	verdict forward.Verdict
 	whole   []byte // of a JSON answer
 	usage   provider.Usage
@@ -52,9 +53,10 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
 	media = strings.TrimSpace(media)
 	t := &tap{x: x, i: i, a: a}
-	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode == http.StatusOK
+	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode < 300
 	// A request that asked for a stream gets one, whatever the answer calls itself.
 	t.events = media == "text/event-stream" || (x.req.Stream && media != "application/json")
+	t.framed = media == "text/event-stream"
 	t.page = t.inference && media == "text/html"
 	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
 		t.coded = true
@@ -104,6 +106,7 @@ func (t *tap) read(p []byte) {
 
 func (t *tap) event(name string, data []byte) {
 	prov := t.x.prov
+	t.framed = true
 	prov.EventUsage(&t.usage, name, data)
 	switch prov.Event(name, data) {
 	case provider.Content:
@@ -143,7 +146,7 @@ func (t *tap) fail(data []byte) {
 // unfinished reports whether a stream stopped without its own end and without an error:
 // the connection closed in order, yet the answer is not whole.
 func (t *tap) unfinished() bool {
-	return t.inference && t.events && !t.coded && !t.ended && !t.rejection.Rejected()
+	return t.inference && t.framed && !t.coded && !t.ended && !t.rejection.Rejected()
 }
 
 // Boundary implements forward.Tap.

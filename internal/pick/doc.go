@@ -84,9 +84,10 @@
 //
 // # Ties
 //
-// Ties go by a hash of conversation key and account id: the choice is stable and does not
-// depend on the order of the candidates. Without a key, and under policy order, ties go by
-// the owner's order. Values that are not finite never win.
+// Scores are compared in steps of 0.01. Ties go by a hash of conversation key and account
+// id: the choice is stable and does not depend on the order of the candidates. Without a
+// key, and under policy order, ties go by the owner's order. Values that are not finite
+// never win.
 //
 // # What it never does
 //

@@ -16,6 +16,11 @@ import (
 // turns only close calls.
 const loadWeight = 0.2
 
+// closeCall is the step in which scores are compared: what differs by less is a tie.
+// Otherwise two accounts that are alike but for the second of their reset would not share,
+// the same one taking every conversation until its readings move.
+const closeCall = 0.01
+
 func (d *Decision) byScore(now time.Time, s catalog.Settings, r Request, cs []Candidate, stands []Standing) {
 	usable := make([]int, 0, len(cs))
 	for i := range cs {
@@ -63,7 +68,7 @@ func (d *Decision) byScore(now time.Time, s catalog.Settings, r Request, cs []Ca
 		t.Load = 0 - loadWeight*load(now, r, c)
 		part.Terms, part.Score = t, finite(t.sum())
 		e := entry{
-			index: i, first: part.Score, tie: tie(r, c),
+			index: i, first: math.Round(part.Score / closeCall), tie: tie(r, c),
 			rank: rankOf(c, fullest(now, r, c.State), s.ExcludeLine, s.TrialRequests),
 		}
 		if e.rank == rankTrial {

@@ -63,7 +63,9 @@ func (s Situation) stayOrMove(held int) Plan {
 	if held < 0 {
 		return s.leave(held, pick.Standing{Reason: removed})
 	}
-	st := pick.StandPinned(s.Now, s.Request, s.Candidates[held], s.Settings)
+	// A feature that the account once refused moves nobody by itself: asking again costs one
+	// request, leaving the account's cache much more. If it is refused again, After moves.
+	st := pick.StandPinned(s.Now, s.withoutFeatures().Request, s.Candidates[held], s.Settings)
 	if st.Usable() {
 		return s.background(held, s.serve(held, keep, "pinned"))
 	}
@@ -79,7 +81,7 @@ func (s Situation) stayOrMove(held int) Plan {
 		return s.serve(held, keep, "order")
 	}
 	if !s.longerThanMoveAfter(st) {
-		return s.refuseBlocked(st, false)
+		return s.refuseBlocked(held, st, false)
 	}
 	return s.leave(held, st)
 }
@@ -112,12 +114,6 @@ func (s Situation) leave(held int, st pick.Standing) Plan {
 	if s.Pins {
 		change = Move
 	}
-	if st.Reason == pick.LacksFeature {
-		if p := s.pickNext(); p.Step == Serve {
-			return p
-		}
-		return s.withoutFeatures().stayOrMove(held) // nobody has it: let the provider say so
-	}
 	p := s.pickNew()
 	if p.Step == Serve {
 		p.Pin = change
@@ -133,11 +129,8 @@ func (s Situation) withoutFeatures() Situation {
 
 // refuseHeld is the refusal for a conversation that may not leave its account.
 func (s Situation) refuseHeld(held int, st pick.Standing) Plan {
-	if st.Reason == pick.LacksFeature {
-		return s.withoutFeatures().stayOrMove(held)
-	}
 	if !st.Until.IsZero() {
-		return s.refuseBlocked(st, true)
+		return s.refuseBlocked(held, st, true)
 	}
 	r := Refusal{Cause: NoAccount, Bound: true}
 	if held >= 0 {
@@ -154,12 +147,13 @@ func (s Situation) need(i int, st pick.Standing) Need {
 	return Need{s.Candidates[i].Account.Name, reason}
 }
 
-func (s Situation) refuseBlocked(st pick.Standing, bound bool) Plan {
+func (s Situation) refuseBlocked(held int, st pick.Standing, bound bool) Plan {
 	cause := Exhausted
 	if st.Block.Pause() {
 		cause = Paused
 	}
-	return Plan{Step: Refuse, Refusal: Refusal{Cause: cause, RetryAt: st.Until, Block: st.Block, Bound: bound}, Why: string(st.Reason)}
+	r := Refusal{Cause: cause, RetryAt: st.Until, Block: st.Block, Account: s.Candidates[held].Account.Name, Bound: bound}
+	return Plan{Step: Refuse, Refusal: r, Why: string(st.Reason)}
 }
 
 // background turns a background request away from account i, its conversation's own, when
@@ -223,7 +217,7 @@ func (s Situation) nobody() Refusal {
 		case pick.Cooldown, pick.Paused, pick.ModelBlocked:
 			if !found || st.Until.Before(r.RetryAt) {
 				found = true
-				r.RetryAt, r.Block = st.Until, st.Block
+				r.RetryAt, r.Block, r.Account = st.Until, st.Block, c.Account.Name
 			}
 		case pick.Parked:
 			r.Owner = append(r.Owner, s.need(i, st))

@@ -114,6 +114,8 @@ type Refusal struct {
 	RetryAt time.Time
 	// Block is the one that ends at RetryAt (Exhausted, Paused).
 	Block account.Block
+	// Account names the account that comes back at RetryAt (Exhausted, Paused).
+	Account string
 	// Owner names the accounts that need their owner, with the reason (NoAccount).
 	Owner []Need
 	// Bound: only the pinned account could have served.
