@@ -226,16 +226,20 @@ func (c *refused) spentWindows() []account.WindowReading {
 
 // concerns reports whether a rejected window can be why this request was refused: one of
 // the whole account or of the request's family always, one of another family where the
-// claim names it, or where nothing in the answer says what decided. A short refusal may
-// tell of another family's spent week in passing.
+// claim names it, or where nothing else in the answer can have decided: no claim, or one
+// whose own window allows although the aggregate rejects. A short refusal may tell of
+// another family's spent week in passing.
 func (c *refused) concerns(w account.WindowReading) bool {
 	if account.Binds(w.Name, c.Request.Family) {
 		return true
 	}
-	if claim := c.limits.reading.Claim; claim != "" {
-		return claim == w.Name
+	claim := c.limits.reading.Claim
+	if claim == "" || claim == w.Name {
+		return claim != "" || c.limits.status == "" || c.limits.status == account.Rejected
 	}
-	return c.limits.status == "" || c.limits.status == account.Rejected
+	return c.limits.status == account.Rejected && slices.ContainsFunc(c.limits.plan, func(o account.WindowReading) bool {
+		return o.Name == claim && (o.Status == account.Allowed || o.Status == account.Warning)
+	})
 }
 
 func filter(windows []account.WindowReading, keep func(account.WindowReading) bool) []account.WindowReading {
