@@ -1,6 +1,6 @@
-// Command holdfast is the gateway on one machine, with an embedded store, and the
-// operator's commands. What it can do is package command's; here it only meets its
-// surroundings and the providers there are.
+// Command holdfast is the gateway on one machine, with an embedded store or a DynamoDB
+// table, and the operator's commands. What it can do is package command's; here it only
+// meets its surroundings, the providers there are, and AWS.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/cloud/profile"
 	"holdfast/internal/command"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
@@ -28,7 +29,11 @@ func main() {
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
-		Now:       time.Now,
-		Random:    rand.Reader,
+		Environ:   os.Environ,
+		OpenTable: func(ctx context.Context, name string) (command.Table, error) {
+			return profile.Open(ctx, name)
+		},
+		Now:    time.Now,
+		Random: rand.Reader,
 	}))
 }

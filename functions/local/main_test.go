@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"bufio"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,5 +90,50 @@ func TestProgramStops(t *testing.T) {
 		if err := cmd.Wait(); err != nil || !listening {
 			t.Errorf("after %v: %v; it had listened: %t", signal, err, listening)
 		}
+	}
+}
+
+// Stopping a Function URL ends the function's processes.
+func TestProgramStopsFunctions(t *testing.T) {
+	path, dir := build(t), t.TempDir()
+	function := filepath.Join(dir, "function")
+	if err := os.WriteFile(function, []byte("#!/bin/sh\necho function $$\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "function-url", "--binary", function, "--addr", "127.0.0.1:0")
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid, said := 0, bufio.NewScanner(stderr)
+	for said.Scan() {
+		if _, url, found := strings.Cut(said.Text(), "holdfast is listening on "); found {
+			go func() {
+				if answer, err := http.Get(url); err == nil { // no answer: the function is ended before
+					answer.Body.Close()
+				}
+			}()
+		}
+		if text, found := strings.CutPrefix(said.Text(), "function "); found {
+			if pid, err = strconv.Atoi(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pid != 0 && (strings.HasPrefix(said.Text(), "function ") || strings.Contains(said.Text(), "holdfast is stopping")) {
+			// The second one ends the request that the function never answers.
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil || pid == 0 {
+		t.Errorf("after SIGTERM: %v; the function ran as process %d", err, pid)
+	}
+	if err := syscall.Kill(pid, 0); pid != 0 && err == nil {
+		t.Errorf("the function's process %d is still there", pid)
 	}
 }

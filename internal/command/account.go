@@ -116,6 +116,8 @@ type credentialFacts struct {
 	Renewable bool `json:"renewable"`
 	// Missing: there is no credential that can be opened.
 	Missing bool `json:"missing"`
+	// Unread says why a credential that is there could not be looked at from here.
+	Unread string `json:"unread,omitempty"`
 }
 
 func (c *cli) accountShow() *cobra.Command {
@@ -158,19 +160,33 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 			s.Status = r
 		}
 	}
-	held, revision, err := d.vault().Load(ctx, a.ID)
-	switch {
-	case errors.Is(err, store.ErrUnavailable):
-		return shown{}, err
-	case err != nil || revision == 0:
-		s.Credential.Missing = true
-	default:
-		s.Credential = credentialFacts{Generation: held.Generation, Renewable: !held.Refresh.Empty()}
-		if !held.ExpiresAt.IsZero() {
-			s.Credential.ExpiresAt = &held.ExpiresAt
-		}
+	s.Credential, err = facts(ctx, d, a.ID)
+	return s, err
+}
+
+// facts tells of a credential. Whoever may not open it is told so, and sees the rest of
+// the account.
+func facts(ctx context.Context, d *data, id account.ID) (credentialFacts, error) {
+	stored, err := d.Credential(ctx, id)
+	if err != nil {
+		return credentialFacts{}, err
 	}
-	return s, nil
+	if stored.Revision == 0 {
+		return credentialFacts{Missing: true}, nil
+	}
+	v, err := d.vault(ctx)
+	if err != nil {
+		return credentialFacts{Unread: oneLine(err.Error())}, nil
+	}
+	held, err := v.Open(id, stored)
+	if err != nil {
+		return credentialFacts{Missing: true}, nil
+	}
+	f := credentialFacts{Generation: held.Generation, Renewable: !held.Refresh.Empty()}
+	if !held.ExpiresAt.IsZero() {
+		f.ExpiresAt = &held.ExpiresAt
+	}
+	return f, nil
 }
 
 func (c *cli) writeAccount(s shown) error {
@@ -208,6 +224,8 @@ func (f credentialFacts) text(now time.Time) string {
 	switch {
 	case f.Missing:
 		return "missing, or sealed under another key: give it a new one with `holdfast account login`"
+	case f.Unread != "":
+		return "present, but not to be looked at from here: " + f.Unread
 	case f.ExpiresAt == nil:
 		return "present"
 	case !now.Before(*f.ExpiresAt):
@@ -227,7 +245,7 @@ func (c *cli) accountRemove() *cobra.Command {
 			return c.with(ctx, func(d *data) error {
 				var gone account.Account
 				var narrowed []string
-				_, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
+				_, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
 					next, err := old.RemoveAccount(args[0])
 					if err != nil {
 						return next, err
@@ -247,7 +265,7 @@ func (c *cli) accountRemove() *cobra.Command {
 				for _, key := range narrowed {
 					c.say("Client key %s may no longer use account %s, only the others it was given.", key, args[0])
 				}
-				if err := d.Forget(ctx, gone.ID); err != nil {
+				if err := forget(ctx, d, gone.ID); err != nil {
 					return fmt.Errorf("account %s is removed and not used any more, but its sealed credential is still in the store: %w", args[0], err)
 				}
 				c.say("Account %s is removed, with its credential and what was learnt of it.", args[0])
@@ -255,6 +273,16 @@ func (c *cli) accountRemove() *cobra.Command {
 			})
 		},
 	}
+}
+
+// forget tries hard: once an account has left the catalog, nothing names what it left.
+func forget(ctx context.Context, d *data, id account.ID) (err error) {
+	for range 3 {
+		if err = d.Forget(ctx, id); !errors.Is(err, store.ErrUnavailable) {
+			break
+		}
+	}
+	return err
 }
 
 func (c *cli) accountClear() *cobra.Command {
@@ -290,7 +318,7 @@ func (c *cli) accountOrder() *cobra.Command {
 				return err
 			}
 			return c.with(ctx, func(d *data) error {
-				next, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reorder(p, args[1:]) })
+				next, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reorder(p, args[1:]) })
 				if err != nil {
 					return err
 				}

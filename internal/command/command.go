@@ -13,6 +13,13 @@
 // own file, never as an argument, and is never printed after it was made. Changes are one
 // conditional write each, so that a running server sees them whole, within two seconds.
 //
+// # Where the data is
+//
+// In a directory of this machine (--data), or in a DynamoDB table (--table), which is
+// opened by whoever wires the program: this package knows nothing of AWS. Of a table only
+// those commands that seal or open something need the key service. Commands do the same on
+// both.
+//
 // # What it never does
 //
 // It decides nothing about names, ranges and orders (package catalog), nor about who is
@@ -35,7 +42,8 @@ import (
 	"holdfast/internal/provider"
 )
 
-// Options are the program's surroundings. All are required.
+// Options are the program's surroundings. All are required, but OpenTable only where a
+// table is named.
 type Options struct {
 	Version string
 	// Providers are those that accounts can be added for.
@@ -45,6 +53,11 @@ type Options struct {
 	Stderr    io.Writer
 	// LookupEnv reads the environment, as os.LookupEnv does.
 	LookupEnv func(string) (string, bool)
+	// Environ is the whole environment, as os.Environ has it.
+	Environ func() []string
+	// OpenTable opens a DynamoDB table by its name. Its errors and the table's are
+	// sentences for the owner.
+	OpenTable func(context.Context, string) (Table, error)
 	Now       func() time.Time
 	// Random gives unguessable bytes.
 	Random io.Reader
@@ -82,7 +95,8 @@ func Run(ctx context.Context, args []string, o Options) int {
 // cli is one run.
 type cli struct {
 	Options
-	dir string // --data
+	dir   string // --data; empty if not given
+	table string // --table; empty if not given
 }
 
 // usageError is wrong usage, by its form alone.
@@ -114,9 +128,11 @@ func (c *cli) root() *cobra.Command {
 		RunE:              group,
 	}
 	root.PersistentFlags().StringVar(&c.dir, "data", "", "directory of accounts, keys and state (default: the user's data directory)")
+	root.PersistentFlags().StringVar(&c.table, "table", "", "DynamoDB table of accounts, keys and state, instead of a directory; AWS is found as the AWS CLI finds it")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.checkPlace(cmd) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.pickCommand(), c.versionCommand())
+		c.statusCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand())
 	root.SetHelpCommand(helpCommand())
 	// A command that only holds others is no line of its own in the usage.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))

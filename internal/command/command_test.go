@@ -30,7 +30,7 @@ func TestUsage(t *testing.T) {
 		{"`holdfast key` is followed by one of create,", []string{"key"}},
 		{"no command `holdfast nosuch`; `holdfast help` lists them", []string{"help", "nosuch"}},
 		{"unknown flag: --frob; see `holdfast --help`", []string{"--frob"}},
-		{"unknown flag: --table", []string{"status", "--table", "x"}},
+		{"give --data or --table, not both", []string{"status", "--table", "holdfast"}},
 		{"`holdfast version` takes no argument", []string{"version", "now"}},
 		{"no command `holdfast settings frob`", []string{"settings", "frob"}},
 		{"needs KEY and VALUE", []string{"settings", "set"}},
@@ -57,7 +57,7 @@ func TestHelp(t *testing.T) {
 	}
 	// What does not exist yet is not offered.
 	top := b.must("help").stdout
-	for _, absent := range []string{"forecast", "switches", "poll", "explain", "function-url", "completion"} {
+	for _, absent := range []string{"forecast", "switches", "poll", "explain", "completion"} {
 		if strings.Contains(top, "  "+absent) {
 			t.Errorf("help lists %s", absent)
 		}

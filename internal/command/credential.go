@@ -226,10 +226,19 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 		return err
 	}
 	got.Generation = 1
-	if _, err := d.vault().Save(ctx, a.ID, got.Credential, 0); err != nil {
+	v, err := d.vault(ctx)
+	if err != nil {
 		return err
 	}
-	next, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddAccount(a) })
+	if _, err := v.Save(ctx, a.ID, got.Credential, 0); err != nil {
+		return err
+	}
+	next, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddAccount(a) })
+	if errors.Is(err, store.ErrUnavailable) {
+		// It may have been added all the same, and then needs its credential. If it was not,
+		// nothing names what stays behind, sealed.
+		return err
+	}
 	if err != nil {
 		return errors.Join(err, d.Forget(ctx, a.ID))
 	}
@@ -305,7 +314,11 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if got.login != nil && got.login.Provider != a.Provider {
 		return fmt.Errorf("account %s belongs to %s and this login to %s: add it as an account of its own", a.Name, a.Provider, got.login.Provider)
 	}
-	held, revision, err := d.vault().Load(ctx, a.ID)
+	v, err := d.vault(ctx)
+	if err != nil {
+		return err
+	}
+	held, revision, err := v.Load(ctx, a.ID)
 	if err != nil && revision == 0 {
 		return err // the store's; a credential that does not open is what a login mends
 	}
@@ -313,7 +326,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return fmt.Errorf("this credential belongs to somebody else than account %s: add it as an account of its own, or say --other-principal", a.Name)
 	}
 	got.Generation = max(held.Generation, state.Generation) + 1
-	if _, err := d.vault().Save(ctx, a.ID, got.Credential, revision); err != nil {
+	if _, err := v.Save(ctx, a.ID, got.Credential, revision); err != nil {
 		if errors.Is(err, store.ErrConflict) {
 			return errors.New("the account's credential was changed by another process just now; look whether that is what you want, and try again")
 		}
@@ -330,7 +343,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return fmt.Errorf("the new credential is saved, but the account's state is not; run this again: %w", err)
 	}
 	if got.plan != "" {
-		if _, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetPlan(a.Name, got.plan) }); err != nil {
+		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetPlan(a.Name, got.plan) }); err != nil {
 			return fmt.Errorf("the new credential is saved, but its plan is not: %w", err)
 		}
 	}

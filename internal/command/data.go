@@ -22,16 +22,25 @@ import (
 // keyFile is the name of the data key's file in a data directory.
 const keyFile = "holdfast.key"
 
-// data is a data directory opened.
+// data is a data directory or a table, opened.
 type data struct {
 	*store.Store
-	box *seal.Box
+	// box opens what is sealed. For a table it asks a key service, so only those ask for it
+	// who need it.
+	box func(context.Context) (*seal.Box, error)
 }
 
-func (d *data) vault() vault.Vault { return vault.Vault{Store: d.Store, Box: d.box} }
+func (d *data) vault(ctx context.Context) (vault.Vault, error) {
+	box, err := d.box(ctx)
+	return vault.Vault{Store: d.Store, Box: box}, err
+}
 
-// open opens the data directory, which is made if there is none.
+// open opens the table that is named, or else the data directory, which is made if there
+// is none.
 func (c *cli) open(ctx context.Context) (*data, error) {
+	if c.table != "" {
+		return c.openTable(ctx)
+	}
 	dir, err := c.dataDir()
 	if err != nil {
 		return nil, err
@@ -64,9 +73,11 @@ func openData(ctx context.Context, dir string) (_ *data, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.box, err = seal.New(key); err != nil {
+	box, err := seal.New(key)
+	if err != nil {
 		return nil, fmt.Errorf("use the data key: %w", err)
 	}
+	d.box = func(context.Context) (*seal.Box, error) { return box, nil }
 	return d, nil
 }
 
@@ -111,7 +122,7 @@ func (d *data) account(ctx context.Context, name string) (account.Account, store
 	return a, view.States[a.ID], err
 }
 
-// with opens the data directory, runs do, and closes it.
+// with opens the data, runs do, and closes it.
 func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
 	d, err := c.open(ctx)
 	if err != nil {
@@ -122,9 +133,22 @@ func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
 }
 
 // change makes one change of the catalog.
+func (d *data) change(ctx context.Context, edit func(catalog.Catalog) (catalog.Catalog, error)) (store.CatalogRecord, error) {
+	tried := false
+	changed, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
+		tried = true
+		return edit(old)
+	})
+	if tried && errors.Is(err, store.ErrUnavailable) {
+		err = fmt.Errorf("whether the change was made is not known; look before you try again: %w", err)
+	}
+	return changed, err
+}
+
+// change makes one change of the catalog and nothing else.
 func (c *cli) change(ctx context.Context, edit func(catalog.Catalog) (catalog.Catalog, error)) error {
 	return c.with(ctx, func(d *data) error {
-		_, err := d.ChangeCatalog(ctx, edit)
+		_, err := d.change(ctx, edit)
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/cloud/profile"
 	"holdfast/internal/command"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
@@ -26,16 +28,26 @@ var t0 = time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC)
 // apiKey is a secret that must never be seen in any output.
 const apiKey = "sk-ant-api03-EXAMPLE-never-shown"
 
-// bench is a data directory with an environment.
+// bench is a data directory, or a table, with an environment.
 type bench struct {
-	t   *testing.T
-	dir string
-	env map[string]string
+	t     *testing.T
+	dir   string
+	table string // if set, instead of dir
+	env   map[string]string
+	now   func() time.Time
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{t: t, dir: filepath.Join(t.TempDir(), "data"), env: map[string]string{"KEY": apiKey}}
+	return &bench{t: t, dir: filepath.Join(t.TempDir(), "data"), env: map[string]string{"KEY": apiKey}, now: func() time.Time { return t0 }}
+}
+
+// place says where the data is.
+func (b *bench) place() []string {
+	if b.table != "" {
+		return []string{"--table", b.table}
+	}
+	return []string{"--data", b.dir}
 }
 
 // result is what a command did.
@@ -53,8 +65,13 @@ func (b *bench) run(args ...string) result {
 
 func (b *bench) runWith(stdin string, args ...string) result {
 	b.t.Helper()
+	return b.runAt(b.place(), stdin, args...)
+}
+
+func (b *bench) runAt(place []string, stdin string, args ...string) result {
+	b.t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := command.Run(b.t.Context(), append([]string{"--data", b.dir}, args...), b.options(strings.NewReader(stdin), &stdout, &stderr))
+	code := command.Run(b.t.Context(), append(place, args...), b.options(strings.NewReader(stdin), &stdout, &stderr))
 	r := result{code, stdout.String(), stderr.String()}
 	for _, secret := range []string{"EXAMPLE", "hunter2"} {
 		if strings.Contains(r.stdout+r.stderr, secret) {
@@ -78,9 +95,19 @@ func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) com
 		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
 		Stdin:     stdin, Stdout: stdout, Stderr: stderr,
 		LookupEnv: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
-		Now:       func() time.Time { return t0 },
+		Environ:   b.environ,
+		OpenTable: func(ctx context.Context, name string) (command.Table, error) { return profile.Open(ctx, name) },
+		Now:       b.now,
 		Random:    rand.Reader,
 	}
+}
+
+func (b *bench) environ() []string {
+	var all []string
+	for name, value := range b.env {
+		all = append(all, name+"="+value)
+	}
+	return all
 }
 
 // must runs a command that has to succeed.
@@ -109,7 +136,7 @@ func (b *bench) refuses(code int, want string, args ...string) {
 // contents is everything stored, except readings of pins.
 func (b *bench) contents() string {
 	b.t.Helper()
-	if _, err := os.Stat(b.dir); err != nil {
+	if _, err := os.Stat(b.dir); err != nil && b.table == "" {
 		return "no data directory"
 	}
 	s := b.open()
@@ -135,6 +162,13 @@ func (b *bench) contents() string {
 
 func (b *bench) open() *store.Store {
 	b.t.Helper()
+	if b.table != "" {
+		opened, err := profile.Open(b.t.Context(), b.table)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return store.New(opened)
+	}
 	backend, err := sqlitestore.Open(b.dir)
 	if err != nil {
 		b.t.Fatal(err)

@@ -45,8 +45,12 @@ func (c *cli) keyCreate() *cobra.Command {
 			return err
 		}
 		return c.with(cmd.Context(), func(d *data) error {
-			key.Hash = clientkey.Hash(d.box, secret.Reveal())
-			_, err := d.ChangeCatalog(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, allowed) })
+			box, err := d.box(cmd.Context())
+			if err != nil {
+				return err
+			}
+			key.Hash = clientkey.Hash(box, secret.Reveal())
+			_, err = d.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, allowed) })
 			if err != nil {
 				return err
 			}
@@ -90,7 +94,7 @@ func (c *cli) keyList() *cobra.Command {
 				return writeJSON(c.Stdout, list)
 			}
 			if len(list) == 0 {
-				c.say("There are no client keys yet. Create one: holdfast key create NAME")
+				c.say("There are no client keys yet. Create one: holdfast key create NAME%s", c.place())
 				return nil
 			}
 			var rows [][]string

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/gateway"
+	"holdfast/internal/logging"
 )
 
 const (
@@ -43,29 +44,30 @@ func (c *cli) serveCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&demo, "demo", false, "serve two simulated accounts, apart from your own: no provider is asked")
 	cmd.Flags().BoolVar(&try, "try", false, "for a first look: with no account yet, take ANTHROPIC_API_KEY as one, else do as --demo; print how to call it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if c.table != "" && (demo || try) {
+			return usageError("--demo and --try are for a first look on this machine alone; they do not go with --table")
+		}
 		return c.serve(cmd.Context(), address, demo, try)
 	}
 	return cmd
 }
 
-// logLevel is the least level of the log lines that are written.
-func (c *cli) logLevel() (slog.Level, error) {
+// logger writes log lines to standard error, from HOLDFAST_LOG_LEVEL on.
+func (c *cli) logger() (*slog.Logger, error) {
 	const variable = "HOLDFAST_LOG_LEVEL"
-	var level slog.Level
-	text, ok := c.LookupEnv(variable)
-	if !ok || text == "" {
-		return slog.LevelInfo, nil
+	level := slog.LevelInfo
+	if text, ok := c.LookupEnv(variable); ok && text != "" {
+		if err := level.UnmarshalText([]byte(text)); err != nil {
+			return nil, usageError(variable + " is one of debug, info, warn, error")
+		}
 	}
-	if err := level.UnmarshalText([]byte(text)); err != nil {
-		return level, usageError(variable + " is one of debug, info, warn, error")
-	}
-	return level, nil
+	return slog.New(logging.New(c.Stderr, level)), nil
 }
 
 func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	level, err := c.logLevel()
+	log, err := c.logger()
 	if err != nil {
 		return err
 	}
@@ -80,13 +82,19 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(c.Stderr, &slog.HandlerOptions{Level: level}))
 	handler, err := gateway.New(gateway.Options{
-		Store: d.Store, Box: d.box, Providers: c.Providers, Log: log, Now: c.Now, Version: c.Version,
+		Store: d.Store, OpenBox: func(ctx context.Context) (gateway.Box, error) { return d.box(ctx) }, Providers: c.Providers, Log: log, Now: c.Now, Version: c.Version,
 	})
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
+	err = c.serveOn(ctx, listener, handler, log)
+	handler.Close()
+	return errors.Join(err, d.Close())
+}
+
+// serveOn serves on a listener until ctx ends or the program is interrupted, and says so.
+func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerWithin,
@@ -98,10 +106,8 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	c.say("holdfast is listening on %s", url)
-	err = c.serveUntilStopped(ctx, server, listener, signals, stopWithin)
-	handler.Close()
-	return errors.Join(err, d.Close())
+	c.say("holdfast is listening on %s", urlOf(listener.Addr()))
+	return c.serveUntilStopped(ctx, server, listener, signals, stopWithin)
 }
 
 // serveUntilStopped serves until ctx ends or a signal comes, and then lets what runs end,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +61,7 @@ func (b *bench) serve(args ...string) server {
 	o.Stdout, o.Stderr = s.stdout, s.stderr
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command.Run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", b.dir}, args...), o)
+		ended <- command.Run(ctx, slices.Concat([]string{"serve", "--addr", "127.0.0.1:0"}, b.place(), args), o)
 	}()
 	s.stop = sync.OnceValue(func() int { cancel(); return <-ended })
 	b.t.Cleanup(func() { s.stop() })

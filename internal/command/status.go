@@ -10,13 +10,17 @@ import (
 	"holdfast/internal/status"
 )
 
-// watchEvery is how often a watched status is printed again.
-const watchEvery = 2 * time.Second
+// How often a watched status is printed again. Each time it reads all that is stored,
+// which costs money where that is a table.
+const (
+	watchEvery      = 2 * time.Second
+	watchTableEvery = 10 * time.Second
+)
 
 func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show how accounts, providers and pins stand", Args: exactly("")}
 	asJSON := jsonFlag(cmd)
-	watch := cmd.Flags().Bool("watch", false, "show it again every two seconds, until interrupted")
+	watch := cmd.Flags().Bool("watch", false, "show it again every two seconds (of a table: ten), until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.with(cmd.Context(), func(d *data) error {
 			if !*watch {
@@ -32,7 +36,11 @@ func (c *cli) statusCommand() *cobra.Command {
 const clearScreen = "\x1b[H\x1b[2J"
 
 func (c *cli) watch(ctx context.Context, d *data, asJSON bool) error {
-	tick := time.NewTicker(watchEvery)
+	every := watchEvery
+	if c.table != "" {
+		every = watchTableEvery
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		if !asJSON {

@@ -26,6 +26,9 @@ const (
 // prepare opens the data that a server is to use: the owner's, or for a demonstration
 // data of its own. It does and says what --demo and --try promise.
 func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, error) {
+	if c.table != "" {
+		return c.prepareTable(ctx)
+	}
 	dir, err := c.dataDir()
 	if err != nil {
 		return nil, err
@@ -59,6 +62,33 @@ func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, e
 	return d, nil
 }
 
+// prepareTable opens a table, and its box too: a server that cannot read credentials is
+// better told of at once than by each request.
+func (c *cli) prepareTable(ctx context.Context) (*data, error) {
+	d, err := c.openTable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.catalog(ctx)
+	if err == nil {
+		_, err = d.box(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	c.sayOfEmpty(all)
+	return d, nil
+}
+
+// sayOfEmpty says what is missing for a request to be served.
+func (c *cli) sayOfEmpty(all catalog.Catalog) {
+	if len(all.Accounts) == 0 {
+		c.say("There is no account yet, so every request will be refused. Add one meanwhile: holdfast account add NAME --provider anthropic --key-env %s%s", tryVariable, c.place())
+	} else if len(all.Keys) == 0 {
+		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: holdfast key create NAME%s", c.place())
+	}
+}
+
 // prepareOwn makes the owner's data ready. It is false when --try finds no account and
 // none to make.
 func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool) (bool, error) {
@@ -67,11 +97,7 @@ func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool
 		return false, err
 	}
 	if !try {
-		if len(all.Accounts) == 0 {
-			c.say("There is no account yet, so every request will be refused. Add one meanwhile: holdfast account add NAME --provider anthropic --key-env %s", tryVariable)
-		} else if len(all.Keys) == 0 {
-			c.say("There is no client key yet, so every request will be refused. Create one meanwhile: holdfast key create NAME")
-		}
+		c.sayOfEmpty(all)
 		return true, nil
 	}
 	text, ok := c.LookupEnv(tryVariable)
@@ -89,7 +115,11 @@ func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool
 		}
 		c.say("It holds %s, sealed, in %s. Remove it with: holdfast account remove %s", tryVariable, dir, tryAccount)
 	} else if a, there := all.Account(tryAccount); there && ok && a.Kind == account.Key {
-		held, _, err := d.vault().Load(ctx, a.ID)
+		v, err := d.vault(ctx)
+		if err != nil {
+			return false, err
+		}
+		held, _, err := v.Load(ctx, a.ID)
 		if err == nil && held.Key.Reveal() != strings.TrimSpace(text) {
 			c.say("%s is not the key that account %s was made of. To use it: holdfast account login %[2]s --key-env %[1]s", tryVariable, tryAccount)
 		}
@@ -109,7 +139,7 @@ func (c *cli) prepareDemo(ctx context.Context, d *data, url string) error {
 	}
 	for _, simulated := range simulate.Accounts() {
 		if _, there := all.Account(simulated.Name); there { // the port is another each time
-			_, err = d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
+			_, err = d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
 				return old.SetBaseURL(simulated.Name, upstream)
 			})
 		} else {
@@ -129,8 +159,12 @@ func (c *cli) prepareDemo(ctx context.Context, d *data, url string) error {
 func (c *cli) invite(ctx context.Context, d *data, url string) error {
 	// Whoever can read the data key can open everything here; the key of this derivation
 	// gives no more away than that, and nobody has to keep a copy of it.
-	secret := clientkey.FromSeed(d.box.Derive("try client key", 32))
-	hash := clientkey.Hash(d.box, secret.Reveal())
+	box, err := d.box(ctx)
+	if err != nil {
+		return err
+	}
+	secret := clientkey.FromSeed(box.Derive("try client key", 32))
+	hash := clientkey.Hash(box, secret.Reveal())
 	all, err := d.catalog(ctx)
 	if err != nil {
 		return err
@@ -143,7 +177,7 @@ func (c *cli) invite(ctx context.Context, d *data, url string) error {
 			return err
 		}
 		key := catalog.ClientKey{ID: id, Name: tryKey, Hash: hash, Admin: true, CreatedAt: c.Now().UTC().Truncate(time.Second)}
-		if _, err := d.ChangeCatalog(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, nil) }); err != nil {
+		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, nil) }); err != nil {
 			return err
 		}
 	case held.Hash != hash:

@@ -67,9 +67,19 @@ var (
 		"limits", "pick", "pin", "placement", "route", "sse",
 	}
 	// edges speak to the outside.
-	edges = []string{"command", "forward", "gateway", "simulate", "seal", "store", "upstreamtest", "vault", "e2e"}
+	edges = []string{
+		"cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "seal", "store", "vault",
+		"awstest", "bench", "deploytest", "e2e", "functiontest", "simulate", "upstreamtest",
+	}
+	// adapters are edges to one thing outside each, such as a database, a key service or a
+	// platform. Whoever wires brings them together.
+	adapters = []string{"datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
-	simulated = []string{"simulate", "upstreamtest", "store/memstore", "store/storetest", "e2e", "bench"}
+	simulated = []string{
+		"awstest", "bench", "deploytest", "e2e", "functiontest", "simulate", "store/memstore", "store/storetest", "upstreamtest",
+	}
+	// inAWS know Amazon's packages; nobody else does.
+	inAWS = []string{"awstest", "cloud", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
 )
 
 // TestDirection holds which imports are forbidden, and why.
@@ -92,7 +102,7 @@ func TestDirection(t *testing.T) {
 				},
 				{within(p.ImportPath, "provider") && within(imported, edges...), "providers parse and render; they do no I/O"},
 				{
-					within(imported, "provider") && imported != "holdfast/internal/provider" && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, "provider", "bench", "e2e"),
+					within(imported, "provider") && imported != "holdfast/internal/provider" && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, append(simulated, "provider")...),
 					"only the wiring knows which providers there are",
 				},
 				{
@@ -100,13 +110,18 @@ func TestDirection(t *testing.T) {
 						!strings.HasPrefix(imported+"/", p.ImportPath+"/") && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
 					"one provider's package does not know another's",
 				},
+				{within(p.ImportPath, adapters...) && within(imported, adapters...), "adapters do not know each other"},
 				{
-					within(p.ImportPath, "store/memstore", "store/sqlitestore", "store/dynamostore") && within(imported, "store/memstore", "store/sqlitestore", "store/dynamostore"),
-					"backends do not know each other",
+					within(imported, "cloud") && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, append(simulated, "cloud")...),
+					"only the wiring opens tables; everybody else gets a store and a box",
+				},
+				{
+					strings.HasPrefix(imported, "github.com/aws/") && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, inAWS...),
+					"whoever is not an edge to AWS knows nothing of it",
 				},
 				{within(p.ImportPath, "store") && within(imported, "gateway", "forward", "command", "vault", "seal"), "the store serves; it does not know by whom it is used"},
-				{within(p.ImportPath, "gateway", "forward") && within(imported, "command", "store/sqlitestore", "store/dynamostore"), "the gateway gets its store from the wiring"},
-				{!within(p.ImportPath, append(simulated, "command")...) && within(imported, simulated...), "what simulates is for demonstrations and tests"},
+				{within(p.ImportPath, "gateway", "forward") && (within(imported, "command") || within(imported, adapters...)), "the gateway gets its store, its box and its log from the wiring"},
+				{!within(p.ImportPath, simulated...) && within(imported, simulated...) && !(within(p.ImportPath, "command") && within(imported, "simulate")), "what simulates is for demonstrations and tests"},
 				{strings.HasPrefix(imported, "github.com/spf13/") && !within(p.ImportPath, "command"), "only the command line parses flags"},
 				{strings.HasPrefix(imported, "modernc.org/") && !within(p.ImportPath, "store/sqlitestore"), "only the embedded store knows its database"},
 			} {

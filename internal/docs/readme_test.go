@@ -69,7 +69,7 @@ func TestReadmeCommands(t *testing.T) {
 			code := command.Run(t.Context(), append(words, "--help"), command.Options{
 				Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
 				Stdin:     strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-				LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now, Random: rand.Reader,
+				LookupEnv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil }, Now: time.Now, Random: rand.Reader,
 			})
 			group := strings.Contains(stdout.String(), "[command]")
 			if code != 0 || (group && (words[0] != "settings" || len(words) > 1 && words[1] != "--json")) {
@@ -84,7 +84,7 @@ func TestReadmeCommands(t *testing.T) {
 
 func isCommand(word string) bool {
 	switch word {
-	case "serve", "account", "policy", "key", "settings", "status", "pick", "version", "help":
+	case "serve", "account", "policy", "key", "settings", "status", "pick", "function-url", "version", "help":
 		return true
 	}
 	return false

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/seal"
+	"holdfast/internal/store"
+)
+
+// Table is a DynamoDB table, opened.
+type Table interface {
+	store.Backend
+	// Box returns the box of the table's data key, which is made if there is none yet. It
+	// asks a key service the first time.
+	Box(context.Context) (*seal.Box, error)
+	// Environment is what a function needs in its environment to open the same table.
+	Environment(context.Context) ([]string, error)
+}
+
+// openTableWithin bounds the search for the owner's AWS identity: an SSO login that is
+// renewed takes a second or two, a program that asks somebody would take forever.
+const openTableWithin = 15 * time.Second
+
+func (c *cli) openTable(ctx context.Context) (*data, error) {
+	t, err := c.namedTable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &data{Store: store.New(t), box: t.Box}, nil
+}
+
+func (c *cli) namedTable(ctx context.Context) (Table, error) {
+	if c.OpenTable == nil {
+		return nil, errors.New("this holdfast was built without AWS; use --data")
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTableWithin)
+	defer cancel()
+	return c.OpenTable(ctx, c.table)
+}
+
+// tableName is what DynamoDB calls a table. An ARN would do for it, but not for the data
+// key, which is bound to the name.
+var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+// checkPlace finds wrong usage of --data and --table. An empty one is a variable that was
+// not set, and must not lead to other data than was meant.
+func (c *cli) checkPlace(cmd *cobra.Command) error {
+	data, table := cmd.Flags().Changed("data"), cmd.Flags().Changed("table")
+	switch {
+	case data && table:
+		return usageError("give --data or --table, not both: the data is in a directory or in a DynamoDB table")
+	case data && c.dir == "":
+		return usageError("--data is empty; name a directory, or leave it out for your own")
+	case table && c.table == "":
+		return usageError("--table is empty; name a DynamoDB table, or leave it out for data on this machine")
+	case table && !tableName.MatchString(c.table):
+		return usageError("--table takes the name of a DynamoDB table, not an ARN: 3 to 255 letters, digits, and _ . -")
+	}
+	return nil
+}
+
+// place is how another command is told where the data is: what was typed, with a space
+// before it.
+func (c *cli) place() string {
+	switch {
+	case c.table != "":
+		return " --table " + c.table
+	case c.dir != "":
+		return " --data " + c.dir
+	}
+	return ""
+}
