@@ -1,59 +1,82 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"sync"
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pin"
 )
 
-// decoded remembers the newest decoding of the records that every request reads, so that
-// a request pays for decoding only when one changed. It never answers for the store:
-// what it holds is looked up by the revision that the store just gave.
+// decoded remembers what the records that requests read decode to, so that a request pays
+// for decoding only when one changed. It never answers for the store: a remembered value
+// is used only for the very bytes that the store just gave. Revisions alone would not do,
+// since those of a record that was removed and made again begin anew. Values are shared
+// and MUST NOT be changed.
 type decoded struct {
-	mu      sync.RWMutex
-	current CatalogRecord
-	states  map[string]StateRecord
+	catalogs memory[*catalog.Catalog]
+	states   memory[account.State]
+	pins     memory[pin.Record]
 }
 
-func newDecoded() *decoded { return &decoded{states: map[string]StateRecord{}} }
+// memory holds decoded values by the records' ids.
+type memory[T any] struct {
+	mu     sync.RWMutex
+	values map[string]remembered[T]
+}
+
+type remembered[T any] struct {
+	body  []byte
+	value T
+}
+
+// maxRemembered bounds a memory; past it all is forgotten and comes back by use.
+const maxRemembered = 4096
+
+func newDecoded() *decoded { return &decoded{} }
+
+// of returns what a record decodes to.
+func (m *memory[T]) of(r Record) (T, error) {
+	m.mu.RLock()
+	known, ok := m.values[r.ID]
+	m.mu.RUnlock()
+	if ok && bytes.Equal(known.body, r.Body) {
+		return known.value, nil
+	}
+	var value T
+	if err := json.Unmarshal(r.Body, &value); err != nil {
+		return value, fmt.Errorf("decode %s %s: %w", r.Kind, r.ID, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.values == nil || len(m.values) >= maxRemembered {
+		m.values = map[string]remembered[T]{}
+	}
+	m.values[r.ID] = remembered[T]{r.Body, value}
+	return value, nil
+}
 
 func (d *decoded) catalog(r Record) (CatalogRecord, error) {
-	d.mu.RLock()
-	c := d.current
-	d.mu.RUnlock()
-	if c.Catalog != nil && c.Revision == r.Revision {
-		return c, nil
+	if r.Revision == 0 {
+		return CatalogRecord{Catalog: &catalog.Catalog{}}, nil
 	}
-	c = CatalogRecord{Catalog: &catalog.Catalog{}, Revision: r.Revision}
-	if r.Revision > 0 {
-		if err := json.Unmarshal(r.Body, c.Catalog); err != nil {
-			return CatalogRecord{}, fmt.Errorf("decode the catalog: %w", err)
-		}
-	}
-	d.mu.Lock()
-	d.current = c
-	d.mu.Unlock()
-	return c, nil
+	c, err := d.catalogs.of(r)
+	return CatalogRecord{Catalog: c, Revision: r.Revision}, err
 }
 
 func (d *decoded) state(r Record) (StateRecord, error) {
-	d.mu.RLock()
-	st, ok := d.states[r.ID]
-	d.mu.RUnlock()
-	if !ok || st.Revision != r.Revision {
-		st = StateRecord{Revision: r.Revision}
-		if r.Revision > 0 {
-			if err := json.Unmarshal(r.Body, &st.State); err != nil {
-				return StateRecord{}, fmt.Errorf("decode state of %s: %w", account.ID(r.ID), err)
-			}
-		}
-		d.mu.Lock()
-		d.states[r.ID] = st
-		d.mu.Unlock()
+	if r.Revision == 0 { // counted, and nothing learnt yet
+		return StateRecord{Placed: r.Count}, nil
 	}
-	st.Placed = r.Count
-	return st, nil
+	s, err := d.states.of(r)
+	return StateRecord{State: s, Placed: r.Count, Revision: r.Revision}, err
+}
+
+func (d *decoded) pin(r Record) (pin.Record, error) {
+	p, err := d.pins.of(r)
+	p.Revision = r.Revision
+	return p, err
 }

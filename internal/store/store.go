@@ -140,7 +140,7 @@ func (s *Store) into(v *View, r Record) error {
 	case KindCatalog:
 		v.Catalog, err = s.decoded.catalog(r)
 	case KindPin:
-		v.Pins[r.ID], err = decodePin(r)
+		v.Pins[r.ID], err = s.decoded.pin(r)
 	case KindState:
 		v.States[account.ID(r.ID)], err = s.decoded.state(r)
 	case KindCredential:
@@ -183,7 +183,7 @@ func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condi
 	if stored.Revision == 0 {
 		return pin.Record{}, false, nil
 	}
-	winner, derr := decodePin(stored)
+	winner, derr := s.decoded.pin(stored)
 	return winner, err == nil, derr
 }
 
@@ -194,22 +194,13 @@ func (s *Store) Pins(ctx context.Context) (map[string]pin.Record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list pins: %w", err)
 		}
-		p, err := decodePin(r)
+		p, err := s.decoded.pin(r)
 		if err != nil {
 			return nil, err
 		}
 		pins[r.ID] = p
 	}
 	return pins, nil
-}
-
-func decodePin(r Record) (pin.Record, error) {
-	var p pin.Record
-	if err := json.Unmarshal(r.Body, &p); err != nil {
-		return pin.Record{}, fmt.Errorf("decode pin %s: %w", r.ID, err)
-	}
-	p.Revision = r.Revision
-	return p, nil
 }
 
 // foldAttempts bounds how often a fold is tried against other writers.

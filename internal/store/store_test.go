@@ -267,3 +267,42 @@ func TestWritesThatFail(t *testing.T) {
 		t.Errorf("credential: got %+v, %v and error %v, want none and ErrUnavailable", sealed, won, err)
 	}
 }
+
+// A state that was removed and made again counts its revisions anew: what was decoded of
+// the old one must not answer for it.
+func TestForgottenStateIsNotRemembered(t *testing.T) {
+	s := store.New(memstore.New())
+	learn := func(organization string) {
+		t.Helper()
+		v, err := s.Read(t.Context(), store.Query{States: []account.ID{"a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Fold(t.Context(), "a", v.States["a"], func(st account.State) (account.State, bool) {
+			st.Organization = organization
+			return st, true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	organization := func() string {
+		t.Helper()
+		v, err := s.Read(t.Context(), store.Query{States: []account.ID{"a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.States["a"].Organization
+	}
+	learn("old")
+	if got := organization(); got != "old" {
+		t.Fatalf("got %q", got)
+	}
+	if err := s.ForgetState(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	learn("new")
+	if got := organization(); got != "new" {
+		t.Errorf("got %q, want what was learnt since", got)
+	}
+}
