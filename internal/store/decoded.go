@@ -48,7 +48,7 @@ func (m *memory[T]) of(r Record) (T, error) {
 	}
 	var value T
 	if err := json.Unmarshal(r.Body, &value); err != nil {
-		return value, fmt.Errorf("decode %s %s: %w", r.Kind, r.ID, err)
+		return value, fmt.Errorf("decode %s of %s: %w", r.Kind, r.ID, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

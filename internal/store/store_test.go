@@ -237,8 +237,8 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 		query store.Query
 		says  string
 	}{
-		{store.Key{Kind: store.KindCatalog, ID: "catalog"}, store.Query{Catalog: true}, "decode the catalog"},
-		{store.Key{Kind: store.KindPin, ID: "k"}, store.Query{Pins: []string{"k"}}, "decode pin k"},
+		{store.Key{Kind: store.KindCatalog, ID: "catalog"}, store.Query{Catalog: true}, "decode catalog of catalog"},
+		{store.Key{Kind: store.KindPin, ID: "k"}, store.Query{Pins: []string{"k"}}, "decode pin of k"},
 		{store.Key{Kind: store.KindState, ID: "a"}, store.Query{States: []account.ID{"a"}}, "decode state of a"},
 	} {
 		t.Run(string(c.key.Kind), func(t *testing.T) {
