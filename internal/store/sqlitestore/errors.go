@@ -63,7 +63,7 @@ func (b *Backend) failed(err error) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		what = cannotWrite(b.dir)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		what = path + " is damaged or not a holdfast store: put a copy of it back, or move it away"
+		what = damaged(path)
 	default:
 		what = "using " + path + " went wrong"
 	}
@@ -79,6 +79,15 @@ func unusable(dir string, err error) error {
 		return &trouble{cannotWrite(dir), err}
 	}
 	return &trouble{"the data directory " + dir + " cannot be used: name another one with --data", err}
+}
+
+func damaged(path string) string {
+	return path + " is damaged or not a holdfast store: put a copy of it back, or move it away"
+}
+
+// lost refuses a store that is not there any more.
+func lost(path, is, witness string) error {
+	return refusal(fmt.Sprintf("%s is %s, but %s was made for what it held: put a copy of it back, or move %[3]s away to begin anew", path, is, witness))
 }
 
 func cannotWrite(dir string) string {

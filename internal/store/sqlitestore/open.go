@@ -38,14 +38,19 @@ const schema = `CREATE TABLE record (
 	PRIMARY KEY (kind, id)
 ) STRICT, WITHOUT ROWID`
 
+// pageSize is that of SQLite's files by default, and of all of ours, in bytes.
+const pageSize = 4096
+
 // openTimeout bounds how long Open waits for other processes that open the same file.
 const openTimeout = 5 * time.Second
 
 // Backend is a data directory opened. Make one with Open.
 type Backend struct {
-	dir  string
-	db   *sql.DB
-	conn *sql.Conn // the only one: SQLite lets one writer in at a time anyway
+	dir string
+	// witness is a file that was made after the store; empty if there is none.
+	witness string
+	db      *sql.DB
+	conn    *sql.Conn // the only one: SQLite lets one writer in at a time anyway
 	statements
 
 	// turn is held by whoever uses conn and what follows.
@@ -61,17 +66,23 @@ var _ store.Backend = (*Backend)(nil)
 
 // Open opens the data directory dir, and makes it first if there is none. A directory
 // that cannot be used is left as it is, and the error says in one sentence what to do.
-func Open(dir string) (*Backend, error) {
+//
+// later names files of the directory that the caller makes only after Open made the store,
+// such as a key. Where one of them is, the store was there: if it is missing or empty it was
+// lost, and Open refuses to make another one. A first start that was ended at whatever
+// point leaves none of them, or the store too.
+func Open(dir string, later ...string) (*Backend, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the data directory: %w", err)
 	}
-	if err := ready(dir); err != nil {
+	witness := present(dir, later) // before the store is looked at, which may be being made now
+	if err := ready(dir, witness); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	b := &Backend{dir: dir, turn: make(chan struct{}, 1), work: make(chan func()), known: newKnown()}
+	b := &Backend{dir: dir, witness: witness, turn: make(chan struct{}, 1), work: make(chan func()), known: newKnown()}
 	if err := b.connect(ctx); err != nil {
 		_ = b.disconnect() // the error that matters is the first
 		return nil, err
@@ -90,8 +101,21 @@ func Open(dir string) (*Backend, error) {
 // a database that may be open already must not be opened here.
 var making sync.Mutex
 
+// present is the path of the first of the files that exists; empty if there is none.
+func present(dir string, files []string) string {
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // ready makes the directory and an empty database of the right mode where there is none.
-func ready(dir string) error {
+// It refuses a database that is damaged or lost, as far as its size tells: SQLite would
+// take one without its end for a whole one, and an empty one for a new one.
+func ready(dir, witness string) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return refusal("the data directory " + dir + " is a file: name a directory with --data")
 	}
@@ -101,8 +125,16 @@ func ready(dir string) error {
 	path := filepath.Join(dir, File)
 	making.Lock()
 	defer making.Unlock()
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
 		return refusal(path + " is a directory where the store should be: move it away, or name another data directory with --data")
+	case err == nil && info.Size()%pageSize != 0: // a log beside it could not be trusted to mend it
+		return refusal(fmt.Sprintf("%s (it ends within a page, at %d bytes)", damaged(path), info.Size()))
+	case err == nil && info.Size() == 0 && witness != "":
+		return lost(path, "empty", witness)
+	case errors.Is(err, fs.ErrNotExist) && witness != "":
+		return lost(path, "missing", witness)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -194,6 +226,9 @@ func (b *Backend) setUp() error {
 	if err != nil {
 		return err
 	}
+	if fresh && b.witness != "" { // its log was lost, with all there was in it
+		return lost(filepath.Join(b.dir, File), "empty", b.witness)
+	}
 	var mode string
 	if err := b.conn.QueryRowContext(context.Background(), "PRAGMA journal_mode=wal").Scan(&mode); err != nil {
 		return err
@@ -201,17 +236,18 @@ func (b *Backend) setUp() error {
 	if mode != "wal" {
 		return refusal(fmt.Sprintf("the file system of %s cannot share memory between processes: name a data directory on a local disk with --data", b.dir))
 	}
-	if err := b.pragmas(
+	// Files that are made later may be flushed to the disk, so the table must be: SQLite's
+	// default is full.
+	if fresh {
+		if err := b.makeTable(); err != nil {
+			return err
+		}
+	}
+	return b.pragmas(
 		"synchronous=normal",
 		"cache_size=-256",            // KiB; known holds what is read often
 		"journal_size_limit=4194304", // bytes; a log that grew is cut back
-	); err != nil {
-		return err
-	}
-	if fresh {
-		return b.makeTable()
-	}
-	return nil
+	)
 }
 
 // fresh reports whether the file is still empty. It refuses one that is not ours, or

@@ -116,12 +116,15 @@ func TestOpenManyAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range handles {
 			all.Go(func() {
-				b, err := sqlitestore.Open(dir)
+				b, err := sqlitestore.Open(dir, laterFile)
 				if err != nil {
 					t.Errorf("open: got %v, want no error", err)
 					return
 				}
 				defer b.Close()
+				if err := os.WriteFile(filepath.Join(dir, laterFile), nil, 0o600); err != nil {
+					t.Error(err)
+				}
 				if _, err := b.Add(t.Context(), key, 0); err != nil {
 					t.Errorf("add: got %v, want no error", err)
 				}
@@ -166,6 +169,19 @@ var refusals = []struct {
 		must(t, os.WriteFile(filepath.Join(dir, sqlitestore.File), []byte(strings.Repeat("no database ", 1000)), 0o600))
 		return dir
 	}, []string{"%s/holdfast.db is damaged or not a holdfast store"}},
+	{"cut within a page", func(t *testing.T, dir string) string {
+		must(t, os.Truncate(filepath.Join(dir, sqlitestore.File), 6000))
+		return dir
+	}, []string{"%s/holdfast.db is damaged or not a holdfast store", "6000 bytes", "put a copy of it back"}},
+	{"cut within a page, beside a log", func(t *testing.T, dir string) string {
+		must(t, os.Truncate(filepath.Join(dir, sqlitestore.File), 6000))
+		must(t, os.WriteFile(filepath.Join(dir, sqlitestore.File+"-wal"), []byte("log"), 0o600))
+		return dir
+	}, []string{"%s/holdfast.db is damaged or not a holdfast store", "6000 bytes", "put a copy of it back"}},
+	{"cut between two pages", func(t *testing.T, dir string) string {
+		must(t, os.Truncate(filepath.Join(dir, sqlitestore.File), 4096))
+		return dir
+	}, []string{"%s/holdfast.db is damaged or not a holdfast store", "put a copy of it back"}},
 	{"somebody else's database", func(t *testing.T, dir string) string {
 		must(t, os.Remove(filepath.Join(dir, sqlitestore.File)))
 		statements(t, dir, "CREATE TABLE record (x)", "PRAGMA user_version=1")
@@ -254,6 +270,62 @@ func TestOpenRefusesWhatItCannotWrite(t *testing.T) {
 			checkSentence(t, strings.TrimSuffix(sentence, "\n"), data, c.says)
 			if d := cmp.Diff(before, contents(t, root)); d != "" {
 				t.Errorf("changed (-before +after):\n%s", d)
+			}
+		})
+	}
+}
+
+// laterFile is made in a data directory only once its store is made.
+const laterFile = "later.key"
+
+// lost are changes of a directory with a store and a later file, that lose the store.
+var lost = []struct {
+	name string
+	make func(t *testing.T, db string)
+	says string
+}{
+	{"removed", func(t *testing.T, db string) { must(t, os.Remove(db)) }, "%s/holdfast.db is missing"},
+	{"emptied", func(t *testing.T, db string) { must(t, os.Truncate(db, 0)) }, "%s/holdfast.db is empty"},
+	{"emptied, beside a log", func(t *testing.T, db string) {
+		must(t, os.Truncate(db, 0))
+		must(t, os.WriteFile(db+"-wal", []byte("log"), 0o600))
+	}, "%s/holdfast.db is empty"},
+	{"copied without its log, before anything was moved out of it", func(t *testing.T, db string) {
+		must(t, os.Remove(db))
+		statements(t, filepath.Dir(db), "PRAGMA journal_mode=wal")
+	}, "%s/holdfast.db is empty"},
+}
+
+func TestOpenRefusesWhereTheStoreWasLost(t *testing.T) {
+	for _, c := range lost {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			open(t, dir).Close()
+			must(t, os.WriteFile(filepath.Join(dir, laterFile), nil, 0o600))
+			b, err := sqlitestore.Open(dir, laterFile)
+			if err != nil {
+				t.Fatalf("before: got %v, want no error", err)
+			}
+			b.Close()
+			c.make(t, filepath.Join(dir, sqlitestore.File))
+			before := contents(t, dir)
+			b, err = sqlitestore.Open(dir, "other.key", laterFile)
+			if err == nil {
+				b.Close()
+				t.Fatal("got no error, want a refusal")
+			}
+			checkSentence(t, err.Error(), dir, []string{c.says, "%s/" + laterFile, "put a copy of it back", "move"})
+			if d := cmp.Diff(before, contents(t, dir)); d != "" {
+				t.Errorf("changed (-before +after):\n%s", d)
+			}
+			// What it tells the owner to do works: to begin anew without the later file.
+			must(t, os.Remove(filepath.Join(dir, laterFile)))
+			if b, err = sqlitestore.Open(dir, laterFile); err != nil {
+				t.Fatalf("without %s: got %v, want no error", laterFile, err)
+			}
+			defer b.Close()
+			if n, err := b.Add(t.Context(), store.Key{Kind: store.KindPin, ID: "x"}, 0); n != 1 || err != nil {
+				t.Errorf("without %s: got %d and error %v, want 1 and none", laterFile, n, err)
 			}
 		})
 	}
