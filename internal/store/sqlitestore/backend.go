@@ -104,7 +104,7 @@ func run[T any](ctx context.Context, b *Backend, f func() (T, error)) (T, error)
 		done := make(chan result, 1)
 		b.work <- func() {
 			var r result
-			r.value, r.err = f()
+			r.value, r.err = inPlace(b, f)
 			b.give()
 			done <- r
 		}
@@ -194,6 +194,9 @@ func (b *Backend) recall(ctx context.Context, keys []store.Key) ([]store.Record,
 		return nil, false, err
 	}
 	defer b.give()
+	if b.place.due(time.Now()) {
+		return nil, false, nil // run looks, which uses the disk
+	}
 	if b.current() != nil {
 		return nil, false, nil // run tells the error, or finds it gone
 	}

@@ -6,6 +6,8 @@
 // holdfast.db-shm. All are readable by their owner alone. The directory must be on a
 // local disk: the processes that share it find each other's writes through shared memory
 // and file locks. To copy it, stop holdfast first, or take all of its files at one instant.
+// To put a copy back, stop holdfast too, and take away what is left of the three files: a
+// log would be taken for the copy's own.
 //
 // # Several processes
 //
@@ -14,6 +16,23 @@
 // no longer than the call's context. Readers never wait for writers. A record that was
 // read before is answered from memory as long as SQLite says that no other process has
 // changed the file, which every Get asks anew.
+//
+// A process that keeps the write lock, such as another program in the middle of a
+// transaction, holds up every write until the caller's patience ends. Requests then stream
+// as ever, but the end of an answer that touches a pin or teaches something comes late by
+// that patience, two seconds: what is written beside an answer is waited for, so that a
+// stop loses none of it.
+//
+// # Trouble
+//
+// What is no whole store is refused and left as it is: a file that ends too early; one
+// that is empty or missing, where a file made later, such as a key, shows that there was
+// one. Damage within pages shows when they are read.
+//
+// An open file goes on working when its name is taken from it, for the processes that have
+// it and for no other. So calls look the name up, once a second at most, and answer
+// ErrUnavailable from then on where it is gone or another file's. No other file is used or
+// made in its place before a new start. What was written since the last look is lost.
 //
 // # What survives
 //

@@ -24,11 +24,22 @@ func (r refusal) Error() string { return string(r) }
 // trouble is what kept the store from doing what it was asked, in words for its owner.
 type trouble struct {
 	what  string
-	cause error
+	cause error // nil if what says it all
 }
 
-func (t *trouble) Error() string   { return t.what + " (" + t.cause.Error() + ")" }
-func (t *trouble) Unwrap() []error { return []error{store.ErrUnavailable, t.cause} }
+func (t *trouble) Error() string {
+	if t.cause == nil {
+		return t.what
+	}
+	return t.what + " (" + t.cause.Error() + ")"
+}
+
+func (t *trouble) Unwrap() []error {
+	if t.cause == nil {
+		return []error{store.ErrUnavailable}
+	}
+	return []error{store.ErrUnavailable, t.cause}
+}
 
 // code is SQLite's primary result code, 0 where the error is not SQLite's.
 func code(err error) int {

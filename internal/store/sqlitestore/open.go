@@ -55,6 +55,7 @@ type Backend struct {
 
 	// turn is held by whoever uses conn and what follows.
 	turn    chan struct{}
+	place   place
 	known   known
 	durable bool        // whether conn flushes every transaction to the disk
 	work    chan func() // to the goroutine that runs them; only the holder of turn sends
@@ -192,6 +193,9 @@ func (b *Backend) connect(ctx context.Context) error {
 	if readOnly {
 		return unusable(b.dir, fs.ErrPermission)
 	}
+	if err := b.place.settle(filepath.Join(b.dir, File), time.Now()); err != nil {
+		return unusable(b.dir, err)
+	}
 	// Other processes may be opening the file or closing it for the last time, and lock it
 	// for that long.
 	if err := b.persist(ctx, b.setUp); err != nil {
@@ -313,6 +317,7 @@ func (b *Backend) Close() error {
 		return fmt.Errorf("close the store: %w", err)
 	}
 	close(b.work)
+	b.leave(time.Now())
 	if err := b.disconnect(); err != nil {
 		return fmt.Errorf("close the store: %w", b.failed(err))
 	}
