@@ -168,6 +168,50 @@ func TestBoxAfterTrouble(t *testing.T) {
 	}
 }
 
+// TestBoxAfterAStaleAttempt: an attempt that had begun before a call, as in a process that
+// was frozen meanwhile, fails without the call.
+func TestBoxAfterAStaleAttempt(t *testing.T) {
+	d := deploy(t)
+	front := awstest.NewFront(t, d.endpoint)
+	setenv(t, d.environ())
+	t.Setenv("AWS_ENDPOINT_URL", front.URL)
+	table := open(t, d)
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	front.Next("GenerateDataKey", func(x *awstest.Exchange) {
+		close(arrived)
+		<-leave
+		awstest.Refuse(400, "AccessDeniedException")(x)
+	})
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		if _, err := table.Box(t.Context()); err == nil {
+			t.Error("the caller whose attempt it is: got no error")
+		}
+	})
+	<-arrived
+	joined := &joins{Context: t.Context(), joined: make(chan struct{})}
+	callers.Go(func() {
+		if _, err := table.Box(joined); err != nil {
+			t.Errorf("the caller who came later: got %v, want no error", err)
+		}
+	})
+	<-joined.joined
+	close(leave)
+	callers.Wait()
+}
+
+// joins is a context that tells when somebody waits for its end.
+type joins struct {
+	context.Context
+	once   sync.Once
+	joined chan struct{}
+}
+
+func (j *joins) Done() <-chan struct{} {
+	j.once.Do(func() { close(j.joined) })
+	return j.Context.Done()
+}
+
 // TestRacingProcesses: several processes that start on a new table agree on one data key.
 func TestRacingProcesses(t *testing.T) {
 	const marker = "HOLDFAST_TEST_OPENS"

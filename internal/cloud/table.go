@@ -76,15 +76,26 @@ func Key(id string) func(context.Context) (string, error) {
 // the opening goes on for whoever comes next. After an error the next call tries again.
 //
 // A function should call it once, on a goroutine, as soon as it starts: the connections
-// are then there, and the box open, when the first request has been read.
+// are then there, and the box open, when the first request has been read. Where the
+// process is frozen meanwhile, that attempt fails when it wakes up with the first request;
+// so the failure of an attempt that had begun before a call is not the call's answer.
 func (t *Table) Box(ctx context.Context) (*seal.Box, error) {
+	box, before, err := t.await(ctx)
+	if err != nil && before && ctx.Err() == nil {
+		box, _, err = t.await(ctx)
+	}
+	return box, err
+}
+
+// await waits for the box or for one attempt, and reports whether that had begun before.
+func (t *Table) await(ctx context.Context) (box *seal.Box, before bool, err error) {
 	t.mu.Lock()
 	if t.box != nil {
 		defer t.mu.Unlock()
-		return t.box, nil
+		return t.box, true, nil
 	}
 	o := t.opening
-	if o == nil {
+	if before = o != nil; !before {
 		o = &opening{done: make(chan struct{})}
 		t.opening = o
 		go t.open(context.WithoutCancel(ctx), o)
@@ -92,9 +103,9 @@ func (t *Table) Box(ctx context.Context) (*seal.Box, error) {
 	t.mu.Unlock()
 	select {
 	case <-o.done:
-		return o.box, o.err
+		return o.box, before, o.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("open the data key: %w: %w", store.ErrUnavailable, ctx.Err())
+		return nil, before, fmt.Errorf("open the data key: %w: %w", store.ErrUnavailable, ctx.Err())
 	}
 }
 
