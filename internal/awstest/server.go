@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,8 @@ func Config(endpoint string) aws.Config {
 }
 
 // StartMiniStack returns the endpoint of a MiniStack that this process's tests share.
-// With auth it demands what AWS demands: a permission for everything.
+// With auth it demands what AWS demands, a permission for everything, and a stack can be
+// deployed there whose functions then run on this machine.
 func StartMiniStack(t testing.TB, auth bool) string {
 	t.Helper()
 	s := &ministack
@@ -53,8 +55,11 @@ var (
 		env: func(port string) []string { return ministackEnv(port, "false") },
 	}
 	ministackAuth = server{
-		program: "ministack/bin/ministack", health: "/_ministack/health",
-		env: func(port string) []string { return ministackEnv(port, "true") },
+		program: "ministack/bin/python", health: "/_ministack/health",
+		args: func(string) []string { return []string{"-c", withConditions} },
+		env: func(port string) []string {
+			return append(ministackEnv(port, "true"), "AWS_ENDPOINT_URL=http://127.0.0.1:"+port) // for the functions
+		},
 	}
 	moto = server{
 		program: "moto/bin/moto_server", health: "/moto-api/data.json",
@@ -62,10 +67,13 @@ var (
 	}
 )
 
+//go:embed conditions.py
+var withConditions string
+
 func ministackEnv(port, auth string) []string {
 	return []string{
 		"BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + port, "AUTH=" + auth, "IOT_MTLS_ENABLED=0",
-		"SERVICES=dynamodb,kms,iam,sts",
+		"SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs",
 	}
 }
 

@@ -1,21 +1,27 @@
 #!/usr/bin/env bash
-# Installs the two stand-ins for AWS that tests start, each in an environment of its own
-# below DIR/aws, unless they are there in these versions. Needs python3 with venv.
+# Installs what stands for AWS in tests, and what deploys there: MiniStack, moto and the SAM
+# CLI, each in an environment of its own below DIR/aws, unless they are there in these
+# versions. With names, only those. Needs python3 with venv.
 #
-#   internal/awstest/tools.sh DIR
+#   internal/awstest/tools.sh DIR [ministack] [moto] [sam]
 set -euo pipefail
 
-dir=${1:?usage: tools.sh DIR}/aws
-install() { # FOLDER REQUIREMENT
-	local at=$dir/$1 requirement=$2
-	if [ "$(cat "$at/installed" 2>/dev/null)" = "$requirement" ]; then
+dir=${1:?usage: tools.sh DIR [NAME...]}/aws
+shift
+wanted=" ${*:-ministack moto sam} "
+
+install() { # FOLDER REQUIREMENT...
+	local at=$dir/$1
+	case $wanted in *" $1 "*) ;; *) return ;; esac
+	shift
+	if [ "$(cat "$at/installed" 2>/dev/null)" = "$*" ]; then
 		return
 	fi
-	echo "installing $requirement, once" >&2
+	echo "installing $*, once" >&2
 	rm -rf "$at"
 	python3 -m venv "$at"
-	"$at/bin/pip" install --quiet --disable-pip-version-check "$requirement"
-	echo "$requirement" >"$at/installed"
+	"$at/bin/pip" install --quiet --disable-pip-version-check "$@"
+	echo "$*" >"$at/installed"
 }
 
 mkdir -p "$dir"
@@ -25,3 +31,4 @@ if command -v flock >/dev/null; then
 fi
 install ministack 'ministack[full]==1.5.33'
 install moto 'moto[server]==5.2.5'
+install sam 'aws-sam-cli==1.170.0' 'cfn-lint==1.58.0'
