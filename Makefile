@@ -12,8 +12,11 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 
-# Where internal/e2e/tools.sh puts the real clients that the end-to-end tests drive.
+# Where the tools.sh of internal/e2e and internal/awstest put the real clients that the
+# end-to-end tests drive, what stands for AWS, and the SAM CLI.
 export HOLDFAST_TEST_TOOLS ?= $(CACHE)/test-tools
+SAM := $(HOLDFAST_TEST_TOOLS)/aws/sam/bin/sam
+export SAM_CLI_TELEMETRY := 0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 UNIT := $$(go list ./... | grep -v /internal/e2e)
@@ -23,7 +26,7 @@ BENCHTIME ?= 1s
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Serve on 127.0.0.1:8787: ANTHROPIC_API_KEY as an account if set, else a simulation (needs Go only)
@@ -33,8 +36,51 @@ run: build ## Serve on 127.0.0.1:8787: ANTHROPIC_API_KEY as an account if set, e
 build: ## Build bin/holdfast
 	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/holdfast ./functions/local
 
+.PHONY: function
+function: ## Build bin/gateway, the Lambda, for this machine
+	@$(call build-function,,bin/gateway)
+
+# What an environment of Lambda starts: no C library, no paths of this machine, no symbols,
+# and none of the RPC mode that only an old runtime used. $(1) is the target, empty for this
+# machine; $(2) the file.
+build-function = $(1) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w -X main.version=$(VERSION)" -o $(2) ./functions/gateway
+
+# The template's parameter Architecture and its words. `sam build` does not hand the
+# parameter on, so whoever deploys for x86_64 says it to both, as the targets here do.
+ARCHITECTURE ?= arm64
+goarch-arm64 := arm64
+goarch-x86_64 := amd64
+
+.PHONY: build-Gateway
+build-Gateway: # what `sam build` calls, with the folder in ARTIFACTS_DIR
+	@$(call build-function,GOOS=linux GOARCH=$(or $(goarch-$(ARCHITECTURE)),$(error ARCHITECTURE is arm64 or x86_64)),$(ARTIFACTS_DIR)/bootstrap)
+
+# The most that the function may weigh when it is uploaded, in bytes.
+MAX_ZIP := 6000000
+
+.PHONY: validate
+validate: $(SAM) ## Check the template, and build and weigh the function as a deployment does
+	@$(SAM) validate --lint --region us-east-1
+	@$(SAM) build
+	@$(dir $(SAM))python internal/awstest/weigh.py .aws-sam/build/Gateway $(MAX_ZIP)
+
+$(SAM):
+	@bash internal/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)" sam
+
+# More of the template's parameters, such as PARAMETERS="LogLevel=debug MemorySize=256".
+PARAMETERS ?=
+
+.PHONY: deploy
+deploy: $(SAM) ## Build and deploy into your AWS account, as samconfig.toml says; ARCHITECTURE=x86_64 for the other processor
+	@ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
+	@$(SAM) deploy --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
+
+.PHONY: deploy-local
+deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted
+	@bash internal/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
+
 .PHONY: test
-test: fmt vet lint unit e2e ## Everything CI runs (needs Go, Node and Python)
+test: fmt vet lint validate unit e2e ## Everything CI runs (needs Go, Node and Python)
 
 .PHONY: fmt
 fmt: ## Fail on a file that gofmt would change
@@ -54,15 +100,19 @@ $(GOLANGCI):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 .PHONY: unit
-unit: ## Unit tests
-	@go test $(UNIT)
+unit: tools ## Unit tests; a skipped test fails
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	failed=; go test -v $(UNIT) | tee "$$log" | grep --line-buffered -E '^(ok|FAIL)' || failed=1; \
+	if [ -n "$$failed" ]; then grep -vE '^(=== |ok|\?)|^ *--- PASS' "$$log"; exit 1; fi; \
+	if grep -e '--- SKIP' "$$log"; then echo "a test was skipped"; exit 1; fi
 
 .PHONY: tools
-tools: ## Install the clients that the end-to-end tests drive, once, into the cache
+tools: ## Install the clients that tests drive and what stands for AWS, once, into the cache
 	@bash internal/e2e/tools.sh
+	@bash internal/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)"
 
 .PHONY: e2e
-e2e: tools ## End-to-end tests with real clients; a skipped test fails
+e2e: tools ## End-to-end tests with real clients and a deployment; a skipped test fails
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 	go test -count=1 -v ./internal/e2e/... | tee "$$log"; \
 	if grep -q -e '--- SKIP' "$$log"; then echo "a test was skipped"; exit 1; fi
@@ -90,4 +140,4 @@ cover: ## Unit test coverage by function
 
 .PHONY: clean
 clean: ## Remove what was built
-	@rm -rf bin coverage.out
+	@rm -rf bin coverage.out .aws-sam

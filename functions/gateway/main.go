@@ -1,0 +1,66 @@
+// Command gateway is the Lambda behind the streaming Function URL: the proxy, on a
+// DynamoDB table. Its environment is HOLDFAST_TABLE, HOLDFAST_KMS_KEY_ID,
+// HOLDFAST_LOG_LEVEL and the SDK's own AWS_* variables; the owner's settings are in the
+// table.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"holdfast/internal/account"
+	"holdfast/internal/cloud"
+	"holdfast/internal/gateway"
+	"holdfast/internal/lambdahttp"
+	"holdfast/internal/logging"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/store"
+)
+
+// version is set when the function is built.
+var version = "dev"
+
+func main() {
+	log := slog.New(logging.New(os.Stdout, level()))
+	handler, err := build(log)
+	if err != nil {
+		log.Error("start", "error", err)
+		err = errors.Join(err, lambdahttp.ReportInit(err))
+	} else {
+		err = lambdahttp.Start(handler, lambdahttp.Options{Log: log})
+	}
+	log.Error("stop", "error", err)
+	os.Exit(1)
+}
+
+// build wires the function. It contacts nobody: the data key is opened while the platform
+// brings the first event.
+func build(log *slog.Logger) (http.Handler, error) {
+	name := os.Getenv("HOLDFAST_TABLE")
+	if name == "" {
+		return nil, errors.New("HOLDFAST_TABLE is not set: it names the table")
+	}
+	cfg, err := cloud.Environment()
+	if err != nil {
+		return nil, fmt.Errorf("read the environment: %w", err)
+	}
+	table := cloud.Open(cfg, name, cloud.Key(os.Getenv("HOLDFAST_KMS_KEY_ID")))
+	go func() { _, _ = table.Box(context.Background()) }() // an error is told by the first request
+	return gateway.New(gateway.Options{
+		Store:     store.New(table),
+		OpenBox:   func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
+		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
+		Log:       log,
+		Version:   version,
+	})
+}
+
+func level() (l slog.Level) {
+	_ = l.UnmarshalText([]byte(os.Getenv("HOLDFAST_LOG_LEVEL"))) // unset, or no level: info
+	return l
+}

@@ -1,0 +1,10 @@
+package main_test
+
+import (
+	"os"
+	"testing"
+
+	"holdfast/internal/functiontest"
+)
+
+func TestMain(m *testing.M) { os.Exit(functiontest.Main(m)) }
