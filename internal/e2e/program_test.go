@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/internal/functiontest"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -44,21 +45,23 @@ func (e *buildError) Error() string { return "build functions/local:\n" + e.outp
 var built string
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := functiontest.Main(m)
 	if built != "" {
 		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
 
-// bench is the program's data folder with two accounts at a scripted upstream, a client
-// key, and a front. Programs are started on it as a test needs them.
+// bench is the program's data, in a folder or a table, with two accounts at a scripted
+// upstream, a client key, and a front. Programs are started on it as a test needs them.
 type bench struct {
 	t        *testing.T
 	up       *upstreamtest.Upstream
 	one, two *upstreamtest.Account
 	front    *front
-	data     string
+	data     string   // the folder, if it is one
+	place    []string // the flag that says where the data is
+	aws      []string // the owner's environment that leads to AWS, if it is there
 	key      string   // of the clients
 	secrets  []string // must be in no output
 	path     string
@@ -70,15 +73,28 @@ const (
 	keyTwo = "sk-ant-api03-e2e-account-two-SECRET"
 )
 
-// newBench makes a bench without accounts.
+// newBench makes a bench on a folder, without accounts.
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	return newBenchAt(t, &bench{data: data, place: []string{"--data", data}})
+}
+
+// onTable makes a bench on a DynamoDB table, with the accounts one and two.
+func onTable(t *testing.T, table string, aws []string) *bench {
+	t.Helper()
+	return newBenchAt(t, &bench{place: []string{"--table", table}, aws: aws}).withAccounts()
+}
+
+// newBenchAt completes a bench that knows where its data is.
+func newBenchAt(t *testing.T, b *bench) *bench {
 	t.Helper()
 	tool(t, "claude") // before anything is built
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, up: upstreamtest.Start(t), front: newFront(t), data: filepath.Join(t.TempDir(), "data"), path: path}
+	b.t, b.up, b.front, b.path = t, upstreamtest.Start(t), newFront(t), path
 	b.key = strings.TrimSpace(b.run(nil, "key", "create", "agents").stdout)
 	if b.key == "" || strings.ContainsAny(b.key, " \n") {
 		t.Fatalf("key create: got %q on standard output, want the key alone", b.key)
@@ -110,7 +126,11 @@ func (b *bench) checkUpstream() {
 // same until a test says otherwise.
 func withAccounts(t *testing.T) *bench {
 	t.Helper()
-	b := newBench(t)
+	return newBench(t).withAccounts()
+}
+
+func (b *bench) withAccounts() *bench {
+	b.t.Helper()
 	b.one, b.two = b.addKey("one", keyOne), b.addKey("two", keyTwo)
 	b.equal()
 	return b
@@ -149,13 +169,18 @@ func (b *bench) other(name string) *upstreamtest.Account {
 
 // environment is the program's: bare, and as talkative as it can be.
 func (b *bench) environment(more []string) []string {
-	return append([]string{"PATH=" + basePath, "HOME=" + filepath.Dir(b.data), "HOLDFAST_LOG_LEVEL=debug"}, more...)
+	home := os.DevNull // where there is nothing to be found or left
+	if b.data != "" {
+		home = filepath.Dir(b.data)
+	}
+	env := append([]string{"PATH=" + basePath, "HOME=" + home, "HOLDFAST_LOG_LEVEL=debug"}, b.aws...)
+	return append(env, more...)
 }
 
-// run runs one of the operator's commands on the data folder, which must succeed.
+// run runs one of the operator's commands on the data, which must succeed.
 func (b *bench) run(env []string, args ...string) result {
 	b.t.Helper()
-	r := command(b.t, b.t.TempDir(), b.environment(env), b.path, append(args, "--data", b.data)...)
+	r := command(b.t, b.t.TempDir(), b.environment(env), b.path, append(args, b.place...)...)
 	if r.code != 0 {
 		b.t.Fatalf("holdfast %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 	}
@@ -180,7 +205,7 @@ var listening = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
 func (b *bench) serve(args ...string) *program {
 	b.t.Helper()
 	p := &program{t: b.t, gone: make(chan struct{})}
-	args = append([]string{"serve", "--addr", "127.0.0.1:0", "--data", b.data}, args...)
+	args = append(append([]string{"serve", "--addr", "127.0.0.1:0"}, b.place...), args...)
 	p.cmd = exec.Command(b.path, args...)
 	p.cmd.Env = b.environment(nil)
 	p.cmd.Dir = b.t.TempDir()
@@ -338,5 +363,18 @@ func (b *bench) sealed() {
 	})
 	if err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// quiet checks that an output holds no secret.
+func (b *bench) quiet(whose, output string) {
+	b.t.Helper()
+	if output == "" {
+		b.t.Errorf("%s wrote nothing, which proves nothing", whose)
+	}
+	for _, secret := range b.secrets {
+		if strings.Contains(output, secret) {
+			b.t.Errorf("what %s wrote holds the secret that begins with %.16q", whose, secret)
+		}
 	}
 }
