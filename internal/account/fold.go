@@ -197,7 +197,7 @@ func (s State) Reject(r Rejection, rules Rules) State {
 			break // a refusal of a credential that has been replaced since
 		}
 		if s.Parked == nil || r.At.After(s.Parked.Since) {
-			s.Parked = &Parked{Since: r.At, Reason: r.Reason()}
+			s.Parked = &Parked{Since: r.At, Reason: r.Reason(), Kind: r.Kind}
 		}
 	case Overload, ClientFault, Network, NotAnswered:
 	}

@@ -90,6 +90,8 @@ func (b Block) key() string {
 type Parked struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason"`
+	// Kind is Funds or BadCredential: what the owner is to mend. Empty if not known.
+	Kind RejectionKind `json:"kind,omitempty"`
 }
 
 // State is what an account's answers have taught us. The zero value is an account

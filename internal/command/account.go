@@ -148,7 +148,7 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 	if err != nil {
 		return shown{}, err
 	}
-	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Pins: snap.Pins})
+	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins})
 	var s shown
 	for _, l := range listing(all) {
 		if l.Name == name {
@@ -208,8 +208,11 @@ func (c *cli) writeAccount(s shown) error {
 	for _, w := range s.Status.Windows {
 		rows = append(rows, []string{"window " + w.Name, w.Text(now)})
 	}
-	for _, b := range s.Status.BlockedModels {
-		rows = append(rows, []string{"blocked", b.Text(now)})
+	if remedy := s.Status.Remedy(); remedy != "" {
+		rows = append(rows, []string{"to use it again", remedy})
+	}
+	for _, remark := range s.Status.Remarks(now) {
+		rows = append(rows, []string{"now", remark})
 	}
 	for i := range rows {
 		if rows[i][1] == "" {

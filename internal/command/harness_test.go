@@ -71,7 +71,9 @@ func (b *bench) runWith(stdin string, args ...string) result {
 func (b *bench) runAt(place []string, stdin string, args ...string) result {
 	b.t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := command.Run(b.t.Context(), append(place, args...), b.options(strings.NewReader(stdin), &stdout, &stderr))
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute) // for a server that should not have begun
+	defer cancel()
+	code := command.Run(ctx, append(place, args...), b.options(strings.NewReader(stdin), &stdout, &stderr))
 	r := result{code, stdout.String(), stderr.String()}
 	for _, secret := range []string{"EXAMPLE", "hunter2"} {
 		if strings.Contains(r.stdout+r.stderr, secret) {

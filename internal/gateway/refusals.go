@@ -225,9 +225,9 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	}
 	switch {
 	case len(names) > 0 && r.Bound:
-		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. Mend it, then run `holdfast account clear NAME`.", names[0])
+		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. `holdfast account show NAME` says how to use it again.", names[0])
 	case len(names) > 0:
-		return fmt.Sprintf("no %s account can serve this; these need their owner: %s. Mend one, then run `holdfast account clear NAME`.", x.name, strings.Join(names, ", "))
+		return fmt.Sprintf("no %s account can serve this; these need their owner: %s. `holdfast account show NAME` says how to use one again.", x.name, strings.Join(names, ", "))
 	case r.Bound:
 		return "the account that holds this conversation's state was removed, so the conversation cannot go on. Start a new one."
 	case r.Draining:

@@ -19,6 +19,7 @@ import (
 	"holdfast/internal/pick"
 	"holdfast/internal/pin"
 	"holdfast/internal/store"
+	"holdfast/internal/vault"
 )
 
 // Input is what was read for a report.
@@ -26,6 +27,8 @@ type Input struct {
 	Now     time.Time
 	Catalog catalog.Catalog
 	States  map[account.ID]store.StateRecord
+	// Credentials are as stored: sealed. Only when they end is looked at.
+	Credentials map[account.ID]store.SealedRecord
 	// Pins are all stored pins, ended ones too; the keys do not matter.
 	Pins map[string]pin.Record
 	// InFlight counts requests by account; nil where it is not known, as in another process.
@@ -65,11 +68,20 @@ type Account struct {
 	// parked account it is the provider's own word.
 	Reason string `json:"reason,omitempty"`
 	// Until is when a cooldown ends; null for all else.
-	Until   *time.Time `json:"until"`
-	Windows []Window   `json:"windows"`
+	Until *time.Time `json:"until"`
+	// ParkedSince is null for an account that is not parked. ParkedFor is what its owner is
+	// to mend: "credential" or "funds"; empty if not known.
+	ParkedSince *time.Time            `json:"parked_since"`
+	ParkedFor   account.RejectionKind `json:"parked_for,omitempty"`
+	// LoginExpiresAt is when a login's access token ends, or ended; null for keys, and where
+	// it is not known.
+	LoginExpiresAt *time.Time `json:"login_expires_at"`
+	Windows        []Window   `json:"windows"`
 	// BlockedModels are families, or single models, that the account may not serve now.
 	BlockedModels []BlockedModel `json:"blocked_models"`
-	LivePins      int            `json:"live_pins"`
+	// Lacks are features that the provider refused the account lately.
+	Lacks    []Lack `json:"lacks"`
+	LivePins int    `json:"live_pins"`
 	// InFlight is null where it is not known.
 	InFlight *int `json:"in_flight"`
 	// Serving: under policy order, new conversations go here now.
@@ -95,6 +107,12 @@ type BlockedModel struct {
 	Until  time.Time `json:"until"`
 }
 
+// Lack is a feature that requests are not sent to the account for, until Until.
+type Lack struct {
+	Feature string    `json:"feature"`
+	Until   time.Time `json:"until"`
+}
+
 // Provider is one provider's part of the report; only providers with accounts have one.
 type Provider struct {
 	Name   account.Provider   `json:"name"`
@@ -102,9 +120,10 @@ type Provider struct {
 	// Serving names the account that new conversations go to under policy order, null
 	// under the others.
 	Serving *string `json:"serving"`
-	// BestHeadroom is the most room that any account ready for new conversations has, over
-	// the windows that bind every model: a fraction, 0 when no account is ready.
-	BestHeadroom float64 `json:"best_headroom"`
+	// BestHeadroom is the most room that any account ready for new conversations was read to
+	// have, over the windows that bind every model: a fraction, 0 when no account is ready,
+	// null when of those that are none was ever read.
+	BestHeadroom *float64 `json:"best_headroom"`
 	// SoonestReset is the next reset of a window (per-minute limits aside) of an account
 	// that is not parked; null when none is known.
 	SoonestReset *time.Time `json:"soonest_reset"`
@@ -140,7 +159,7 @@ func Of(in Input) Report {
 			continue
 		}
 		section := Provider{Name: p, Policy: in.Catalog.PolicyOf(p).Name}
-		serving := -1
+		serving, ready, room := -1, false, -1.0
 		if section.Policy == catalog.Order {
 			serving = servingOf(in, p, of)
 		}
@@ -149,6 +168,10 @@ func Of(in Input) Report {
 			entry := accountEntry(in.Now, a, s.State)
 			entry.Order = i + 1
 			entry.LivePins = live[a.ID]
+			if ends := vault.ExpiresAt(in.Credentials[a.ID]); !ends.IsZero() {
+				ends = second(ends)
+				entry.LoginExpiresAt = &ends
+			}
 			if in.InFlight != nil {
 				n := in.InFlight[a.ID]
 				entry.InFlight = &n
@@ -158,14 +181,20 @@ func Of(in Input) Report {
 				section.Serving = &entry.Name
 			}
 			if entry.State == Ready {
-				section.BestHeadroom = max(section.BestHeadroom, s.Headroom(in.Now, ""))
+				ready = true
+				if _, _, known := s.Fullest(in.Now, ""); known {
+					room = max(room, s.Headroom(in.Now, ""))
+				}
 			}
 			if entry.State != Parked {
 				section.SoonestReset = soonest(section.SoonestReset, entry.Windows)
 			}
 			r.Accounts = append(r.Accounts, entry)
 		}
-		section.BestHeadroom = math.Round(section.BestHeadroom*1e4) / 1e4 // 1 - 0.41 reads 0.59
+		if !ready || room >= 0 {
+			best := math.Round(max(0, room)*1e4) / 1e4 // 1 - 0.41 reads 0.59
+			section.BestHeadroom = &best
+		}
 		r.Providers = append(r.Providers, section)
 	}
 	return r
@@ -183,12 +212,13 @@ func servingOf(in Input, p account.Provider, of []account.Account) int {
 func accountEntry(now time.Time, a account.Account, s account.State) Account {
 	entry := Account{
 		Name: a.Name, Provider: a.Provider, Kind: a.Kind, Plan: a.Plan,
-		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s),
+		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s), Lacks: lacks(now, s),
 	}
 	block, blocked := s.BlockedUntil(now, "", "")
 	switch {
 	case s.Parked != nil:
-		entry.State, entry.Reason = Parked, s.Parked.Reason
+		since := second(s.Parked.Since)
+		entry.State, entry.Reason, entry.ParkedSince, entry.ParkedFor = Parked, s.Parked.Reason, &since, s.Parked.Kind
 	case blocked:
 		until := second(block.Until)
 		entry.State, entry.Reason, entry.Until = Cooldown, block.Cause, &until
@@ -243,6 +273,16 @@ func blockedModels(now time.Time, s account.State) []BlockedModel {
 	slices.SortFunc(list, func(a, b BlockedModel) int {
 		return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Reason, b.Reason))
 	})
+	return list
+}
+
+func lacks(now time.Time, s account.State) []Lack {
+	list := []Lack{}
+	for _, f := range slices.Sorted(maps.Keys(s.Features)) {
+		if s.LacksFeature(now, f) {
+			list = append(list, Lack{f, second(s.Features[f])})
+		}
+	}
 	return list
 }
 

@@ -10,9 +10,13 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/credential"
 	"holdfast/internal/pin"
+	"holdfast/internal/seal"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
+	"holdfast/internal/store/memstore"
+	"holdfast/internal/vault"
 )
 
 // t0 is a quarter past, so that the hour before counts for three quarters.
@@ -104,7 +108,7 @@ func TestWindows(t *testing.T) {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 	p := r.Providers[0]
-	if want := 0.59; p.BestHeadroom != want {
+	if want := 0.59; p.BestHeadroom == nil || *p.BestHeadroom != want {
 		t.Errorf("best headroom: got %v, want %v", p.BestHeadroom, want)
 	}
 	if !cmp.Equal(p.SoonestReset, at(72*time.Hour)) {
@@ -135,10 +139,10 @@ func TestProviders(t *testing.T) {
 			marlow.ID: {State: at85, Revision: 1}, juniper.ID: {State: at40, Revision: 1}, sorrel.ID: {State: parked, Revision: 1},
 		},
 	}
-	name := "juniper"
+	name, room := "juniper", 0.6
 	want := []status.Provider{
-		{Name: account.Anthropic, Policy: catalog.Order, Serving: &name, BestHeadroom: 0.6, SoonestReset: at(time.Hour)},
-		{Name: account.XAI, Policy: catalog.Score, BestHeadroom: 1},
+		{Name: account.Anthropic, Policy: catalog.Order, Serving: &name, BestHeadroom: &room, SoonestReset: at(time.Hour)},
+		{Name: account.XAI, Policy: catalog.Score}, // ready and never read: nobody knows
 	}
 	r := status.Of(in)
 	if diff := cmp.Diff(want, r.Providers); diff != "" {
@@ -200,7 +204,8 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"at":"2027-03-04T10:15:00Z","accounts":[{"name":"marlow","provider":"anthropic","kind":"subscription","order":1,` +
-		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","windows":[],"blocked_models":[],"live_pins":0,` +
+		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","parked_since":null,"login_expires_at":null,"windows":[],` +
+		`"blocked_models":[],"lacks":[],"live_pins":0,` +
 		`"in_flight":null,"serving":false}],"providers":[{"name":"anthropic","policy":"score","serving":null,"best_headroom":0,` +
 		`"soonest_reset":null}],"totals":{"last_hour":{"kept":0,"moved":0,"new":0},"last_day":{"kept":0,"moved":0,"new":0}}}`
 	if string(got) != want {
@@ -209,6 +214,105 @@ func TestJSON(t *testing.T) {
 	empty, err := json.Marshal(status.Of(status.Input{Now: t0}))
 	if err != nil || !strings.Contains(string(empty), `"accounts":[],"providers":[]`) {
 		t.Errorf("of nothing: got %s, %v, want empty lists", empty, err)
+	}
+}
+
+// TestPauses: a pause of seconds shows as what it is while it lasts.
+func TestPauses(t *testing.T) {
+	rules := account.Rules{BarePause: 5 * time.Second}
+	bare := account.State{}.Reject(account.Rejection{Kind: account.Bare, At: t0.Add(-2 * time.Second), Model: "claude-sonnet-5"}, rules)
+	throttled := account.State{}.Reject(account.Rejection{Kind: account.Throttle, At: t0.Add(-2 * time.Second), Until: t0.Add(20 * time.Second)}, rules)
+	got := status.Of(one(anthropic("marlow"), bare)).Accounts[0]
+	want := []status.BlockedModel{{Model: "claude-sonnet-5", Reason: "bare", Until: t0.Add(3 * time.Second)}}
+	if diff := cmp.Diff(want, got.BlockedModels); diff != "" {
+		t.Errorf("a paused model (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"model claude-sonnet-5 waits until 2027-03-04 10:15:03Z (in 3s): bare"}, got.Remarks(t0)); diff != "" {
+		t.Errorf("a paused model (-want +got):\n%s", diff)
+	}
+	got = status.Of(one(anthropic("marlow"), throttled)).Accounts[0]
+	if want := "cooldown (throttle) until 2027-03-04 10:15:20Z (in 20s)"; got.Standing(t0) != want {
+		t.Errorf("a paused account: got %q, want %q", got.Standing(t0), want)
+	}
+}
+
+func TestParked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind   account.RejectionKind
+		remedy string
+	}{
+		"a credential":       {account.BadCredential, "give it a new credential: holdfast account login marlow"},
+		"money":              {account.Funds, "mend its balance or access at the provider, then: holdfast account clear marlow"},
+		"nobody knows of it": {"", "mend what the provider refused, then: holdfast account clear marlow; or give it a new credential: holdfast account login marlow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := status.Of(one(anthropic("marlow"), account.State{Parked: &account.Parked{Since: t0.Add(-time.Hour), Reason: "r", Kind: tt.kind}})).Accounts[0]
+			if got.ParkedFor != tt.kind || !cmp.Equal(got.ParkedSince, at(-time.Hour)) || got.Standing(t0) != "parked (r) since 2027-03-04 09:15Z" {
+				t.Errorf("got %q, %v, %q", got.ParkedFor, got.ParkedSince, got.Standing(t0))
+			}
+			if got.Remedy() != tt.remedy {
+				t.Errorf("got %q, want %q", got.Remedy(), tt.remedy)
+			}
+		})
+	}
+	if got := status.Of(one(anthropic("marlow"), account.State{})).Accounts[0].Remedy(); got != "" {
+		t.Errorf("of a ready account: got %q", got)
+	}
+}
+
+// TestLoginExpires: it is seen without opening the credential.
+func TestLoginExpires(t *testing.T) {
+	box, err := seal.New([32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(memstore.New())
+	a := anthropic("marlow")
+	login := credential.Credential{Access: credential.NewSecret("x"), ExpiresAt: t0, Generation: 1}
+	if _, err := (vault.Vault{Store: s, Box: box}).Save(t.Context(), a.ID, login, 0); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := s.Credential(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := one(a, account.State{})
+	in.Credentials = map[account.ID]store.SealedRecord{a.ID: sealed}
+	got := status.Of(in).Accounts[0]
+	if !cmp.Equal(got.LoginExpiresAt, at(0)) {
+		t.Errorf("got %v, want %v", got.LoginExpiresAt, t0)
+	}
+	if before := t0.Add(-time.Second); got.Standing(before) != "ready" || len(got.Remarks(before)) != 0 {
+		t.Errorf("a second before: got %q and %q", got.Standing(before), got.Remarks(before))
+	}
+	after := t0.Add(2 * time.Minute)
+	want := []string{"login expired at 2027-03-04 10:15Z (2m ago): holdfast account login marlow --import FILE"}
+	if diff := cmp.Diff(want, got.Remarks(after)); diff != "" || got.Standing(t0) != "ready, login expired" {
+		t.Errorf("after: got %q (-want +got):\n%s", got.Standing(t0), diff)
+	}
+}
+
+func TestLacks(t *testing.T) {
+	s := account.State{Features: map[string]time.Time{"long-context": t0.Add(30 * time.Minute), "extra": t0}}
+	got := status.Of(one(anthropic("marlow"), s)).Accounts[0]
+	if diff := cmp.Diff([]status.Lack{{Feature: "long-context", Until: t0.Add(30 * time.Minute)}}, got.Lacks); diff != "" {
+		t.Errorf("lacks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"lacks long-context, as far as is known until 2027-03-04 10:45Z (in 30m)"}, got.Remarks(t0)); diff != "" {
+		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+}
+
+// TestForeignText: what clients and providers wrote does not reach the terminal raw.
+func TestForeignText(t *testing.T) {
+	s := blocks(account.Block{Cause: account.CauseBare, Model: "a\nb\x1b[2J", Since: t0.Add(-time.Second), Until: t0.Add(time.Second)})
+	s.Parked = &account.Parked{Reason: "no\x07"}
+	var b strings.Builder
+	if err := status.Of(one(anthropic("marlow"), s)).WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07") || !strings.Contains(b.String(), `model "a\nb\x1b[2J" waits`) || !strings.Contains(b.String(), `parked ("no\a")`) {
+		t.Errorf("got %q", b.String())
 	}
 }
 
@@ -232,9 +336,9 @@ func TestWriteText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"ACCOUNT  PROVIDER   STATE                   FIVE-HOUR      WEEKLY          OTHER WINDOWS  READ    PINS  IN FLIGHT",
-		"marlow   anthropic  ready                   31% for 2h10m  102% for 3d03h  requests 20%   1m ago  0     -",
-		"juniper  anthropic  parked (billing_error)  -              -               -              never   0     -",
+		"ACCOUNT  PROVIDER   STATE                   FIVE-HOUR      WEEKLY          OTHER WINDOWS  READ    PINS",
+		"marlow   anthropic  ready                   31% for 2h10m  102% for 3d03h  requests 20%   1m ago  0",
+		"juniper  anthropic  parked (billing_error)  -              -               -              never   0",
 		"marlow: models of family fable wait until 2027-03-07 13:15Z (in 3d03h): weekly:fable",
 		"",
 		"anthropic: policy score, best headroom 0%, next reset 2027-03-04 12:25Z (in 2h10m)",
@@ -243,6 +347,12 @@ func TestWriteText(t *testing.T) {
 	}, "\n")
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	b.Reset()
+	known := status.Of(status.Input{Now: t0, Catalog: catalog.Catalog{Accounts: []account.Account{juniper}}, InFlight: map[account.ID]int{juniper.ID: 3}})
+	if err := known.WriteText(&b); err != nil || !strings.Contains(b.String(), "PINS  IN FLIGHT\njuniper") || !strings.Contains(b.String(), " 0     3\n") ||
+		!strings.Contains(b.String(), "best headroom unknown") {
+		t.Errorf("of a server: got %v\n%s", err, b.String())
 	}
 	b.Reset()
 	if err := status.Of(status.Input{Now: t0}).WriteText(&b); err != nil || !strings.Contains(b.String(), "holdfast account add") {

@@ -3,9 +3,12 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
@@ -20,28 +23,38 @@ func (r Report) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintln(w, NoAccounts)
 		return err
 	}
+	// What is in flight is known to a server's own process alone.
+	inFlight := slices.ContainsFunc(r.Accounts, func(a Account) bool { return a.InFlight != nil })
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ACCOUNT\tPROVIDER\tSTATE\tFIVE-HOUR\tWEEKLY\tOTHER WINDOWS\tREAD\tPINS\tIN FLIGHT")
+	head := "ACCOUNT\tPROVIDER\tSTATE\tFIVE-HOUR\tWEEKLY\tOTHER WINDOWS\tREAD\tPINS"
+	if inFlight {
+		head += "\tIN FLIGHT"
+	}
+	fmt.Fprintln(table, head)
 	for _, a := range r.Accounts {
-		inFlight := "-"
-		if a.InFlight != nil {
-			inFlight = fmt.Sprint(*a.InFlight)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d",
 			a.Name, a.Provider, a.Standing(r.At), windowText(a.Windows, account.FiveHour, r.At), windowText(a.Windows, account.Weekly, r.At),
-			otherText(a.Windows), readText(a.Windows, r.At), a.LivePins, inFlight)
+			otherText(a.Windows), readText(a.Windows, r.At), a.LivePins)
+		if inFlight && a.InFlight != nil {
+			fmt.Fprintf(table, "\t%d", *a.InFlight)
+		}
+		fmt.Fprintln(table)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, a := range r.Accounts {
-		for _, b := range a.BlockedModels {
-			fmt.Fprintf(w, "%s: %s\n", a.Name, b.Text(r.At))
+		for _, line := range a.Remarks(r.At) {
+			fmt.Fprintf(w, "%s: %s\n", a.Name, line)
 		}
 	}
 	fmt.Fprintln(w)
 	for _, p := range r.Providers {
-		line := fmt.Sprintf("%s: policy %s, best headroom %s", p.Name, p.Policy, percent(p.BestHeadroom))
+		headroom := "unknown"
+		if p.BestHeadroom != nil {
+			headroom = percent(*p.BestHeadroom)
+		}
+		line := fmt.Sprintf("%s: policy %s, best headroom %s", p.Name, p.Policy, headroom)
 		if p.Policy == catalog.Order {
 			line += ", serving " + orNone(p.Serving)
 		}
@@ -69,13 +82,63 @@ func (a Account) Standing(at time.Time) string {
 	if a.Serving {
 		text += ", serving"
 	}
+	if a.expired(at) && a.State != Parked {
+		text += ", login expired"
+	}
 	if a.Reason != "" {
-		text += " (" + a.Reason + ")"
+		text += " (" + Plain(a.Reason) + ")"
 	}
 	if a.Until != nil {
 		text += " until " + instant(*a.Until, at)
 	}
+	if a.ParkedSince != nil && !a.ParkedSince.IsZero() {
+		text += " since " + a.ParkedSince.Format(minute)
+	}
 	return text
+}
+
+// Remarks are what stands beside an account's standing, for a terminal: models and
+// features that it may not serve now, and a login that ended.
+func (a Account) Remarks(at time.Time) []string {
+	var lines []string
+	for _, b := range a.BlockedModels {
+		lines = append(lines, b.Text(at))
+	}
+	for _, l := range a.Lacks {
+		lines = append(lines, "lacks "+Plain(l.Feature)+", as far as is known until "+instant(l.Until, at))
+	}
+	if e := a.LoginExpiresAt; a.expired(at) {
+		lines = append(lines, fmt.Sprintf("login expired at %s (%s ago): holdfast account login %s --import FILE", e.Format(minute), Span(at.Sub(*e)), a.Name))
+	}
+	return lines
+}
+
+func (a Account) expired(at time.Time) bool {
+	return a.LoginExpiresAt != nil && !at.Before(*a.LoginExpiresAt)
+}
+
+// Remedy is what the owner of a parked account does to have it used again; empty for all
+// others.
+func (a Account) Remedy() string {
+	login, again := "holdfast account login "+a.Name, "holdfast account clear "+a.Name
+	switch {
+	case a.State != Parked:
+		return ""
+	case a.ParkedFor == account.BadCredential:
+		return "give it a new credential: " + login
+	case a.ParkedFor == account.Funds:
+		return "mend its balance or access at the provider, then: " + again
+	}
+	return "mend what the provider refused, then: " + again + "; or give it a new credential: " + login
+}
+
+// Plain is a text of somebody else's as a terminal may show it: on one line, and without
+// control characters.
+func Plain(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return text
+	}
+	return strconv.QuoteToGraphic(text)
 }
 
 // windowText tells of one window, if it is known.
@@ -101,18 +164,18 @@ func (w Window) Text(at time.Time) string {
 
 // Text says which models wait, until when and why, for a terminal.
 func (b BlockedModel) Text(at time.Time) string {
-	what := "model " + b.Model + " waits"
+	what := "model " + Plain(b.Model) + " waits"
 	if b.Model == "" {
-		what = "models of family " + b.Family + " wait"
+		what = "models of family " + Plain(b.Family) + " wait"
 	}
-	return what + " until " + instant(b.Until, at) + ": " + b.Reason
+	return what + " until " + instant(b.Until, at) + ": " + Plain(b.Reason)
 }
 
 func otherText(windows []Window) string {
 	var parts []string
 	for _, w := range windows {
 		if w.Utilization != nil && w.Name != account.FiveHour && w.Name != account.Weekly {
-			parts = append(parts, w.Name+" "+percent(*w.Utilization))
+			parts = append(parts, Plain(w.Name)+" "+percent(*w.Utilization))
 		}
 	}
 	if len(parts) == 0 {
@@ -136,8 +199,15 @@ func readText(windows []Window, at time.Time) string {
 
 func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
+// minute is how an instant is written for people.
+const minute = "2006-01-02 15:04Z"
+
 func instant(t, at time.Time) string {
-	return t.Format("2006-01-02 15:04Z") + " (in " + Span(t.Sub(at)) + ")"
+	form := minute
+	if t.Sub(at) < time.Minute { // a pause
+		form = "2006-01-02 15:04:05Z"
+	}
+	return t.Format(form) + " (in " + Span(t.Sub(at)) + ")"
 }
 
 // Span writes a duration the way one says it: its two largest units, rounded down.

@@ -348,15 +348,18 @@ func (s *Store) forget(ctx context.Context, key Key) error {
 }
 
 // Snapshot is what a report needs: the catalog, the state of every account in it, and the
-// pins where asked for. It is read by several calls and is no snapshot in time.
+// sealed credentials and the pins where asked for. It is read by several calls and is no
+// snapshot in time.
 type Snapshot struct {
-	Catalog CatalogRecord
-	States  map[account.ID]StateRecord
-	Pins    map[string]pin.Record
+	Catalog     CatalogRecord
+	States      map[account.ID]StateRecord
+	Credentials map[account.ID]SealedRecord
+	Pins        map[string]pin.Record
 }
 
-// Snapshot reads what a report needs. It is not for the request path.
-func (s *Store) Snapshot(ctx context.Context, pins bool) (Snapshot, error) {
+// Snapshot reads what a report needs; whole adds credentials and pins. It is not for the
+// request path.
+func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
 	v, err := s.Read(ctx, Query{Catalog: true})
 	if err != nil {
 		return Snapshot{}, err
@@ -365,12 +368,16 @@ func (s *Store) Snapshot(ctx context.Context, pins bool) (Snapshot, error) {
 	for _, a := range v.Catalog.Accounts {
 		ids = append(ids, a.ID)
 	}
-	states, err := s.Read(ctx, Query{States: ids})
+	q := Query{States: ids}
+	if whole {
+		q.Credentials = ids
+	}
+	of, err := s.Read(ctx, q)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Catalog: v.Catalog, States: states.States}
-	if pins {
+	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials}
+	if whole {
 		snap.Pins, err = s.Pins(ctx)
 	}
 	return snap, err

@@ -1,10 +1,10 @@
 // Package vault keeps accounts' credentials: sealed in the store, open only in memory.
 //
-// A stored credential is a small envelope: the credential's generation in the clear, and
-// its sealed form with the account's id and that generation as additional data, so that
-// a record put back under another account or another generation does not open. The vault
-// seals, opens, and writes conditionally on the record's revision. It never decides when
-// a credential is due for renewal, and never sends one anywhere.
+// A stored credential is a small envelope: the credential's generation and end in the
+// clear, and its sealed form with the account's id and that generation as additional data,
+// so that a record put back under another account or another generation does not open.
+// The vault seals, opens, and writes conditionally on the record's revision. It never
+// decides when a credential is due for renewal, and never sends one anywhere.
 package vault
 
 import (
@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
@@ -32,8 +33,20 @@ type Vault struct {
 
 // envelope is the stored form. Generation is authenticated by the seal.
 type envelope struct {
-	Generation int64  `json:"generation"`
-	Sealed     []byte `json:"sealed"`
+	Generation int64 `json:"generation"`
+	// ExpiresAt is for those who look and may not open; whoever opens has the sealed one.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	Sealed    []byte    `json:"sealed"`
+}
+
+// ExpiresAt is when a stored credential says that it ends, without opening it: zero for
+// what does not end, or does not say.
+func ExpiresAt(record store.SealedRecord) time.Time {
+	var e envelope
+	if json.Unmarshal(record.Sealed, &e) != nil {
+		return time.Time{} // opening says what is wrong
+	}
+	return e.ExpiresAt
 }
 
 func additional(id account.ID, generation int64) string {
@@ -76,7 +89,7 @@ func (v Vault) Save(ctx context.Context, id account.ID, c credential.Credential,
 	if err != nil {
 		return 0, fmt.Errorf("seal a credential: %w", err)
 	}
-	body, err := json.Marshal(envelope{c.Generation, sealed})
+	body, err := json.Marshal(envelope{c.Generation, c.ExpiresAt, sealed})
 	if err != nil {
 		return 0, fmt.Errorf("encode a sealed credential: %w", err)
 	}
