@@ -1,0 +1,31 @@
+package xai
+
+import (
+	"net/http"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+)
+
+const (
+	// tokenAuth says what sort of bearer token comes with it. Without it the proxy takes
+	// the token of a login for something else and denies access.
+	tokenAuth = "X-Xai-Token-Auth"
+	grokCLI   = "xai-grok-cli"
+)
+
+// Authorize implements provider.Provider.
+//
+// The marker belongs to the token it describes: a login's needs it and gets it, and a
+// client's own, which described the credential that was removed, does not go out with a
+// key. The Grok CLI never sends it to api.x.ai either. Its x-authenticateresponse is not
+// known to be required, and x-userid only on the account's own pages, which are not
+// served: neither is added.
+func (Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
+	h.Set("Authorization", "Bearer "+c.Bearer().Reveal())
+	if kind == account.Subscription {
+		h.Set(tokenAuth, grokCLI)
+		return
+	}
+	h.Del(tokenAuth)
+}

@@ -1,0 +1,167 @@
+package xai
+
+import (
+	"net/http"
+	"strings"
+
+	"holdfast/internal/account"
+	"holdfast/internal/body"
+	"holdfast/internal/provider"
+)
+
+// Features that an account may lack.
+const (
+	// ChatEndpoint is access to inference at all, which plans were cut off from at times
+	// though their login is good.
+	ChatEndpoint = "chat-endpoint"
+	// KeyPath is a path that takes no login's token. No request lists it: a refusal for it
+	// is one for that request.
+	KeyPath = "key-path"
+)
+
+const (
+	chat      = "/v1/chat/completions"
+	responses = "/v1/responses"
+	compact   = "/v1/responses/compact"
+	messages  = "/v1/messages"
+	models    = "/v1/models"
+)
+
+const (
+	versionHeader = "X-Grok-Client-Version"
+	modelHeader   = "X-Grok-Model-Override"
+)
+
+// below reports whether a path is root or lies below it.
+func below(path, root string) bool {
+	rest, ok := strings.CutPrefix(path, root)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+func belowAny(path string, roots ...string) bool {
+	for _, root := range roots {
+		if below(path, root) {
+			return true
+		}
+	}
+	return false
+}
+
+// Inspect implements provider.Provider.
+//
+// Bound are the requests with encrypted reasoning, which another account cannot decrypt,
+// and those that continue or name what is stored on one account.
+func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provider.Request {
+	r := provider.Request{
+		Role:   role(method, path, f),
+		Model:  f.Model,
+		Stream: f.Stream,
+		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || f.Objects,
+	}
+	if r.Model == "" {
+		r.Model = sessionID(h.Get(modelHeader))
+	}
+	r.Family = Family(r.Model)
+	r.Session, r.Agent, r.Source = session(h, f)
+	if r.Role == provider.Inference {
+		r.Features = []string{ChatEndpoint}
+	}
+	r.KnownBackground = isBackground(h)
+	return r
+}
+
+// Family is the model family whose limits bind a model: the model itself, since every
+// limit that xAI tells of is one model's.
+func Family(model string) string { return strings.ToLower(strings.TrimSpace(model)) }
+
+func role(method, path string, f body.Facts) provider.Role {
+	switch {
+	case belowAny(path, "/v1/files", "/v1/batches", "/v1/collections", "/v1/documents", "/v1/chat/deferred-completion"):
+		return provider.Stateful
+	case method == http.MethodPost && belowAny(path, chat, messages):
+		if isAside(path, f) {
+			return provider.Aside
+		}
+		return provider.Inference
+	case method == http.MethodPost && (path == responses || path == compact ||
+		belowAny(path, "/v1/completions", "/v1/complete", "/v1/embeddings", "/v1/images", "/v1/videos", "/v1/audio")):
+		return provider.Inference
+	case belowAny(path, responses, "/v1/videos"):
+		return provider.Stateful // of one response: read it, delete it
+	default:
+		return provider.Aside
+	}
+}
+
+// isAside recognizes the counting of tokens, and the request by which Claude Code asks
+// for limit headers.
+func isAside(path string, f body.Facts) bool {
+	return below(path, messages) && (path != messages || f.MaxTokens == 1 && f.Messages == 1 && strings.TrimSpace(f.FirstUser) == "quota")
+}
+
+// isBackground recognizes by its conversation's name what the Grok CLI asks for beside a
+// session: the summary of a turn and a new title. Its other such requests (permission
+// checks, prompts it suggests, questions by the way) are what somebody waits for.
+func isBackground(h http.Header) bool {
+	conversation := h.Get(convHeader)
+	return strings.TrimSpace(h.Get(sessionHeader)) != "" &&
+		(strings.HasPrefix(conversation, "turn-summary-") || strings.HasPrefix(conversation, "title-refresh-"))
+}
+
+// Serves implements provider.Provider.
+//
+// The proxy of subscriptions answers inference only where the client says which version
+// of the Grok CLI it is, and refuses everyone else. That version is the client's to tell
+// and never made up here, so such an account serves the Grok CLI alone. The list of models
+// is not guarded so.
+//
+// A key serves the whole API, except where it would speak of the account itself or make
+// secrets for it: those paths are nobody's.
+func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider.Request) bool {
+	if kind != account.Subscription {
+		return below(path, "/v1") && !belowAny(path, "/v1/api-key", "/v1/me", "/v1/realtime")
+	}
+	if below(path, models) {
+		return true
+	}
+	return (path == chat || path == responses || path == messages) && isVersion(h.Get(versionHeader))
+}
+
+// Target implements provider.Provider. Both hosts spell their paths alike.
+func (Provider) Target(kind account.Kind, path string) (base, upstreamPath string) {
+	if kind == account.Subscription {
+		return "https://cli-chat-proxy.grok.com", path
+	}
+	return "https://api.x.ai", path
+}
+
+// isVersion reports whether a text is a semantic version (semver.org, 2.0.0): three
+// numbers, perhaps with a pre-release and a build behind.
+func isVersion(text string) bool {
+	text, build, hasBuild := strings.Cut(strings.TrimSpace(text), "+")
+	text, pre, hasPre := strings.Cut(text, "-")
+	numbers := strings.Split(text, ".")
+	if len(numbers) != 3 || hasPre && !areIdentifiers(pre) || hasBuild && !areIdentifiers(build) {
+		return false
+	}
+	for _, n := range numbers {
+		if n == "" || strings.Trim(n, "0123456789") != "" || len(n) > 1 && n[0] == '0' {
+			return false
+		}
+	}
+	return true
+}
+
+func areIdentifiers(text string) bool {
+	for word := range strings.SplitSeq(text, ".") {
+		if word == "" {
+			return false
+		}
+		for i := range len(word) {
+			if c := word[i]; c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+				return false
+			}
+		}
+	}
+	return true
+}
