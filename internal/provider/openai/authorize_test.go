@@ -1,0 +1,47 @@
+package openai_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/provider/openai"
+)
+
+func TestAuthorize(t *testing.T) {
+	const (
+		ours   = "00000000-0000-4000-8000-000000000001"
+		theirs = "00000000-0000-4000-8000-000000000002"
+	)
+	login := func(principal string) credential.Credential {
+		return credential.Credential{Access: credential.NewSecret("access"), Refresh: credential.NewSecret("refresh"), Principal: principal}
+	}
+	for _, c := range []struct {
+		name string
+		kind account.Kind
+		cred credential.Credential
+		want http.Header
+	}{
+		{"key", account.Key, credential.Credential{Key: credential.NewSecret("key"), Principal: openai.Principal("user-1", ours)},
+			http.Header{"Authorization": {"Bearer key"}}},
+		{"login", account.Subscription, login(openai.Principal("user-1", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
+		{"login of an unknown user", account.Subscription, login(openai.Principal("", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
+		{"login without a workspace", account.Subscription, login("user-1/"), http.Header{"Authorization": {"Bearer access"}}},
+		{"login that tells only a user", account.Subscription, login("user-1"), http.Header{"Authorization": {"Bearer access"}}},
+		{"login that tells nobody", account.Subscription, login(""), http.Header{"Authorization": {"Bearer access"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := http.Header{"Originator": {"codex_exec"}, "X-Codex-Turn-State": {"opaque"}}
+			h.Set("ChatGPT-Account-Id", theirs)
+			openai.Provider{}.Authorize(h, c.kind, c.cred)
+			want := maps.Clone(c.want)
+			want["Originator"], want["X-Codex-Turn-State"] = []string{"codex_exec"}, []string{"opaque"} // as the client sent them
+			if !maps.EqualFunc(h, want, slices.Equal) {
+				t.Errorf("got %q, want %q", h, want)
+			}
+		})
+	}
+}

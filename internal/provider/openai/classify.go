@@ -1,0 +1,277 @@
+package openai
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/limits"
+	"holdfast/internal/provider"
+)
+
+// Classify implements provider.Provider. Evidence is taken in this order: what the
+// provider says is its own trouble; codes and known phrases, of which error.code says more
+// than error.type; windows at their cap; limit headers. The status alone decides only what
+// is left.
+//
+// An error within a stream may repeat status and headers inside itself; they then count
+// before those of the answer, which were sent before anything was amiss.
+func (Provider) Classify(a provider.Answer) account.Rejection {
+	if a.Status < 400 && !a.InStream {
+		return account.Rejection{}
+	}
+	c := &refused{Answer: a, failure: readFailure(a.Body, a.Header), status: a.Status}
+	if a.InStream {
+		c.status = c.failure.statusIn()
+		if c.failure.header != nil {
+			c.Header = maps.Clone(a.Header)
+			if c.Header == nil {
+				c.Header = http.Header{}
+			}
+			maps.Copy(c.Header, c.failure.header)
+		}
+	}
+	c.limits = readLimits(c.Header, c.At)
+	r := c.judge()
+	r.At, r.Model, r.Family, r.Generation = a.At, a.Request.Model, a.Request.Family, a.Generation
+	r.Code = c.failure.name()
+	return r
+}
+
+// refused is one refusal while it is looked at.
+type refused struct {
+	provider.Answer
+	failure failure
+	// status is the one the refusal has, or would have had outside a stream.
+	status int
+	limits limitHeaders
+}
+
+func (c *refused) judge() account.Rejection {
+	if r := c.plan(); r.Rejected() {
+		return r
+	}
+	if c.failure.overloaded() {
+		return rule(account.Overload, "overload")
+	}
+	if name := c.failure.funds(); name != "" {
+		return rule(account.Funds, name)
+	}
+	switch {
+	case c.failure.tooLarge():
+		return rule(account.ClientFault, "request-too-large")
+	case c.failure.encrypted():
+		return rule(account.ClientFault, "encrypted-content")
+	case c.failure.elsewhere():
+		return rule(account.ClientFault, "other-organization")
+	}
+	switch c.status {
+	case http.StatusTooManyRequests:
+		return c.tooMany()
+	case http.StatusUnauthorized:
+		return c.unauthorized()
+	case http.StatusPaymentRequired:
+		return rule(account.Funds, "payment-required")
+	case http.StatusForbidden:
+		return c.forbidden()
+	case http.StatusBadRequest:
+		return c.badRequest()
+	}
+	if c.status >= 500 {
+		return rule(account.Overload, "overload")
+	}
+	return rule(account.ClientFault, "client")
+}
+
+func rule(kind account.RejectionKind, name string) account.Rejection {
+	return account.Rejection{Kind: kind, Rule: name}
+}
+
+func lacking(name, feature string) account.Rejection {
+	return account.Rejection{Kind: account.Entitlement, Rule: name, Feature: feature}
+}
+
+// plan judges what is about the allowance of a ChatGPT plan. The zero Rejection means that
+// the refusal is about something else.
+func (c *refused) plan() account.Rejection {
+	f := c.failure
+	if f.is("usage_not_included") {
+		// The plan has no Codex: nothing will be served until the owner changes it.
+		return rule(account.Funds, "plan-without-codex")
+	}
+	if f.is(spentWords...) {
+		return c.usageLimit()
+	}
+	// A plan's lack of money ends by itself where its reset is known.
+	if c.Kind == account.Subscription && (f.is(quota) || c.status == http.StatusPaymentRequired) {
+		if _, told := f.reset(c.At); told || c.atCap() != nil {
+			return c.usageLimit()
+		}
+	}
+	return account.Rejection{}
+}
+
+// usageLimit finds out which windows are spent: all that bind the request and are at their
+// cap, each until its own reset; where none is, the one that the told reset is of.
+func (c *refused) usageLimit() account.Rejection {
+	reset, told := c.failure.reset(c.At)
+	if spent := c.atCap(); spent != nil {
+		return c.windows(spent, reset)
+	}
+	if name := reachedTypes[strings.ToLower(strings.TrimSpace(c.Header.Get(planPrefix+"Rate-Limit-Reached-Type")))]; name != "" && !told {
+		return rule(account.Funds, name)
+	}
+	w := planWindow{limit: mainLimit}
+	w.Name, w.ResetAt = c.nearest(reset), reset
+	return c.windows([]planWindow{w}, reset)
+}
+
+// atCap lists the plan's windows at their cap that bind the request: the main limit's, and
+// those of the request's own family or of the limit that the refusal names.
+func (c *refused) atCap() []planWindow {
+	var spent []planWindow
+	for _, w := range c.limits.plan {
+		if w.HasUtilization && w.Utilization >= 1 &&
+			(account.Binds(w.Name, c.Request.Family) || w.limit == c.limits.active) {
+			spent = append(spent, w)
+		}
+	}
+	return spent
+}
+
+// windows is the rejection for spent windows. One without a reset of its own has the told
+// one. Only a window that is named for a model family narrows what is blocked.
+func (c *refused) windows(spent []planWindow, reset time.Time) account.Rejection {
+	r := account.Rejection{Kind: account.ModelWindow, Rule: "model-window"}
+	for _, w := range spent {
+		s := account.Spent{Window: w.Name, Family: account.FamilyOf(w.Name), ResetAt: w.ResetAt}
+		if s.ResetAt.IsZero() {
+			s.ResetAt = reset
+		}
+		switch {
+		case s.Family == "":
+			r.Kind = account.WindowSpent
+			if r.Rule != account.FiveHour {
+				r.Rule = "window"
+			}
+			if s.Window == account.FiveHour {
+				r.Rule = account.FiveHour
+			}
+		case c.Request.Family != "":
+			// A limit may be known by another name than the model that was refused.
+			s.Family = c.Request.Family
+		}
+		r.Spent = append(r.Spent, s)
+	}
+	return r
+}
+
+// nearest names the window that a told reset is of: one that says the same reset, else
+// the shortest of the usual lengths that reaches so far. Without a reset it is the fullest
+// window there is.
+func (c *refused) nearest(reset time.Time) string {
+	fullest := account.WindowReading{Name: account.FiveHour, Utilization: -1}
+	for _, w := range c.limits.plan {
+		if account.FamilyOf(w.Name) != "" {
+			continue
+		}
+		if !reset.IsZero() && !w.ResetAt.IsZero() && w.ResetAt.Sub(reset).Abs() <= time.Minute {
+			return w.Name
+		}
+		if w.Utilization > fullest.Utilization {
+			fullest = w.WindowReading
+		}
+	}
+	const grace = time.Minute // clocks differ
+	switch away := reset.Sub(c.At); {
+	case reset.IsZero():
+		return fullest.Name
+	case away <= 5*time.Hour+grace:
+		return account.FiveHour
+	case away <= account.Week+grace:
+		return account.Weekly
+	default:
+		return account.LengthName(30 * 24 * time.Hour)
+	}
+}
+
+func (c *refused) tooMany() account.Rejection {
+	if spent := c.atCap(); spent != nil {
+		reset, _ := c.failure.reset(c.At)
+		return c.windows(spent, reset)
+	}
+	until, told := c.until()
+	limited := told || c.limits.bucket || len(c.limits.plan) > 0
+	if !limited && !c.failure.is("slow_down") {
+		return rule(account.Bare, "bare")
+	}
+	r := account.Rejection{Kind: account.Throttle, Rule: "throttle", Until: until}
+	if c.Kind != account.Subscription {
+		r.Rule, r.PerModel = "key-limit", true // a key's limits are each of one model
+	}
+	if c.failure.is("slow_down") {
+		r.Rule = "slow-down"
+	}
+	return r
+}
+
+// until is when a throttle ends: by the headers that say how long to wait; else when the
+// exhausted budgets are full again, all of them; else by the message's own words.
+func (c *refused) until() (time.Time, bool) {
+	if until, told := limits.RetryAfter(c.Header, c.At); told {
+		return until, true
+	}
+	var last time.Time
+	for _, b := range c.limits.spentBuckets {
+		if b.ResetAt.After(last) {
+			last = b.ResetAt
+		}
+	}
+	if !last.IsZero() {
+		return last, true
+	}
+	return c.failure.wait(c.At)
+}
+
+func (c *refused) unauthorized() account.Rejection {
+	switch {
+	case c.failure.says("you have insufficient permissions for this operation"):
+		return lacking("scope", Scope)
+	case c.failure.is(revoked...):
+		return rule(account.BadCredential, "login-ended")
+	case c.failure.is("invalid_api_key"):
+		return rule(account.BadCredential, "invalid-key")
+	default:
+		return rule(account.BadCredential, "unauthorized")
+	}
+}
+
+func (c *refused) forbidden() account.Rejection {
+	switch {
+	case c.failure.is(revoked...), c.failure.is("invalid_api_key", "authentication_error"):
+		return c.unauthorized()
+	case c.failure.says("you have insufficient permissions for this operation"), c.failure.is("missing_scope"):
+		return lacking("scope", Scope)
+	case c.failure.is("model_not_found") && len(c.limits.spentBuckets)+len(c.limits.untoldBuckets) > 0:
+		// A project whose requests were exhausted has been answered so for speech, without a
+		// word on what remained. Limits are told of models that there are.
+		c.limits.spentBuckets = append(c.limits.spentBuckets, c.limits.untoldBuckets...)
+		return c.tooMany()
+	case c.failure.is("unsupported_country_region_territory"):
+		return rule(account.ClientFault, "region") // where the request comes from
+	default:
+		return rule(account.ClientFault, "forbidden")
+	}
+}
+
+func (c *refused) badRequest() account.Rejection {
+	const without = "model is not supported when using codex with a chatgpt account"
+	if c.Request.Family != "" && c.failure.says("the '") && strings.Contains(c.failure.message, without) &&
+		slices.Contains(c.Request.Features, FeatureOf(c.Request.Family)) {
+		return lacking("model-not-in-plan", FeatureOf(c.Request.Family))
+	}
+	return rule(account.ClientFault, "client")
+}

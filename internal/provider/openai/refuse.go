@@ -1,0 +1,139 @@
+package openai
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"holdfast/internal/limits"
+	"holdfast/internal/provider"
+)
+
+const (
+	// patience is how long a wait clients sit out by themselves.
+	patience = time.Minute
+	// storePause is the wait told when the store was away and nothing else is known.
+	storePause = 2 * time.Second
+)
+
+// Refuse implements provider.Provider.
+//
+// Codex understands a spent allowance only as a 429 of type usage_limit_reached, and does
+// not ask again until resets_at; other clients see an ordinary error with a code. The
+// reset is told only where it is known. SDKs sit a Retry-After out where it is short and
+// fall back to their own pauses above that; therefore a longer wait, and a refusal that
+// only the owner can end, says not to retry.
+func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
+	h := http.Header{"Content-Type": {"application/json"}}
+	until := r.RetryAt
+	hopeless := r.Kind == provider.NoAccount
+	switch r.Kind {
+	case provider.Exhausted:
+		if until.IsZero() {
+			until = r.ResetAt
+		}
+		hopeless = until.IsZero()
+	case provider.StoreUnavailable:
+		if until.IsZero() {
+			until = now.Add(storePause)
+		}
+	default: // RetryAt says it all
+	}
+	if !until.IsZero() {
+		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))
+	}
+	if hopeless || (!until.IsZero() && until.Sub(now) > patience) {
+		h.Set("X-Should-Retry", "false")
+	}
+	e := errorOf(r)
+	if r.Kind == provider.Exhausted && !r.ResetAt.IsZero() {
+		e.ResetsAt, e.ResetsInSeconds = epochUp(r.ResetAt), limits.WaitSeconds(now, r.ResetAt)
+	}
+	return h, append(encode(struct {
+		Error inner `json:"error"`
+	}{e}), '\n')
+}
+
+// epochUp rounds up, so that a client that waits for the reset is not early.
+func epochUp(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
+}
+
+// StreamError implements provider.Provider. It cannot know which of the two kinds of
+// stream it ends, so it speaks both: Codex ignores a bare error event and understands
+// response.failed (and asks again by itself, its answer being incomplete), while clients of
+// Chat Completions look for a member named error in the data of any event. Neither is a
+// clean end.
+func (Provider) StreamError(r provider.Refusal) []byte {
+	e := errorOf(r)
+	type failed struct {
+		Object string `json:"object"`
+		Status string `json:"status"`
+		Error  inner  `json:"error"`
+		Output []any  `json:"output"`
+		Usage  any    `json:"usage"`
+	}
+	b := encode(struct {
+		Type     string `json:"type"`
+		Sequence int    `json:"sequence_number"`
+		Response failed `json:"response"`
+		Error    inner  `json:"error"`
+	}{"response.failed", 0, failed{Object: "response", Status: "failed", Error: e, Output: []any{}}, e})
+	return append(append([]byte("event: response.failed\ndata: "), b...), "\n\n"...)
+}
+
+// inner is OpenAI's error object.
+type inner struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    string  `json:"code"`
+	// The reset of a spent allowance, in Unix seconds and in seconds from now.
+	ResetsAt        int64 `json:"resets_at,omitempty"`
+	ResetsInSeconds int64 `json:"resets_in_seconds,omitempty"`
+}
+
+func errorOf(r provider.Refusal) inner {
+	e := inner{Message: r.Message, Type: typeOf(r.Status), Code: string(r.Kind)}
+	if e.Message == "" {
+		e.Message = http.StatusText(r.Status)
+	}
+	switch r.Kind {
+	case provider.Exhausted:
+		e.Type, e.Code = usageLimitReached, usageLimitReached
+	case provider.Paused, provider.Yielded:
+		e.Code = "rate_limit_exceeded"
+	case provider.Unauthorized:
+		e.Code = "invalid_api_key"
+	case provider.UpstreamUnreachable, provider.Internal:
+		e.Code = "server_error"
+	default: // our own word says it
+	}
+	return e
+}
+
+// typeOf is the error type that goes with a status.
+func typeOf(status int) string {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case status == http.StatusServiceUnavailable:
+		return "service_unavailable_error"
+	case status >= 500:
+		return "server_error"
+	default:
+		return "invalid_request_error"
+	}
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("openai: structs of strings and numbers always encode: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"holdfast/internal/account"
+	"holdfast/internal/body"
+	"holdfast/internal/provider"
+)
+
+// Scope is a right that the owner kept from a key when making it. No request lists it: a
+// refusal for it is one for that request.
+const Scope = "scope"
+
+// FeatureOf names the right to use a model family at all, which a plan may lack.
+func FeatureOf(family string) string { return "model:" + family }
+
+const (
+	root        = "/v1"
+	responses   = "/v1/responses"
+	compact     = "/v1/responses/compact"
+	inputTokens = "/v1/responses/input_tokens"
+	chat        = "/v1/chat/completions"
+	completions = "/v1/completions"
+	models      = "/v1/models"
+
+	// codexRoot is where the backend of ChatGPT plans has what is below /v1 elsewhere.
+	codexRoot = "/backend-api/codex"
+)
+
+// stateful are the paths below which objects live on one account.
+var stateful = []string{
+	"/v1/files", "/v1/uploads", "/v1/batches", "/v1/conversations", "/v1/containers", "/v1/vector_stores", "/v1/assistants",
+	"/v1/threads", "/v1/fine_tuning", "/v1/evals", "/v1/videos", "/v1/skills",
+}
+
+// codexAside are the further paths that Codex asks for below its base URL.
+var codexAside = []string{models, "/v1/images/generations", "/v1/images/edits", "/v1/alpha/search", "/v1/memories/trace_summarize"}
+
+// below reports whether a path is top or lies below it.
+func below(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, top)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// spelled gives a path in the spelling of the API, also where a client used that of the
+// backend.
+func spelled(path string) string {
+	if below(path, codexRoot) {
+		return root + path[len(codexRoot):]
+	}
+	return path
+}
+
+// Inspect implements provider.Provider.
+//
+// Bound are all requests of Codex, which always asks for encrypted reasoning, and those
+// whose body carries some or names an earlier response, a conversation, a file or a
+// container. A sub-agent shares its session's account, for what is encrypted travels
+// between the two; so no Agent is told.
+func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provider.Request {
+	r := provider.Request{
+		Role:            role(method, spelled(path)),
+		Model:           f.Model,
+		Family:          Family(f.Model),
+		Stream:          f.Stream,
+		Bound:           isCodex(h) || f.Encrypted || f.Objects || f.PreviousResponseID != "" || f.Conversation != "",
+		KnownBackground: isBackground(h),
+	}
+	r.Session, r.Source = session(h, f)
+	if r.Family != "" {
+		r.Features = []string{FeatureOf(r.Family)}
+	}
+	return r
+}
+
+func role(method, path string) provider.Role {
+	post := method == http.MethodPost
+	switch path {
+	case responses, chat, completions:
+		switch {
+		case post:
+			return provider.Inference
+		case path == chat: // the list of stored ones
+			return provider.Stateful
+		}
+		return provider.Aside
+	case compact:
+		if post {
+			return provider.Inference
+		}
+	case inputTokens:
+		if post {
+			return provider.Aside
+		}
+	}
+	if below(path, responses) || below(path, chat) || slices.ContainsFunc(stateful, func(top string) bool { return below(path, top) }) {
+		return provider.Stateful
+	}
+	return provider.Aside
+}
+
+// isBackground recognizes the work that Codex does beside its session: reviews, and the
+// writing of memories. A compaction is none: the session's next step waits for it.
+func isBackground(h http.Header) bool {
+	switch strings.ToLower(strings.TrimSpace(h.Get("X-Openai-Subagent"))) {
+	case "review", "memory_consolidation":
+		return true
+	}
+	return isTrue(h.Get("X-Openai-Memgen-Request"))
+}
+
+// Serves implements provider.Provider. A plan serves what Codex asks for: the Responses
+// API to everybody, and the rest to Codex alone, since the backend answers it in a shape of
+// its own (its list of models is not the API's). Administration and the owner's own pages
+// are nobody's: an ordinary credential is refused there, and such a refusal must not be
+// held against it.
+func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider.Request) bool {
+	path = spelled(path)
+	if kind == account.Subscription {
+		return path == responses || path == compact || (slices.Contains(codexAside, path) && isCodex(h))
+	}
+	return below(path, root) && !below(path, "/v1/organization") && !below(path, "/v1/dashboard")
+}
+
+// Target implements provider.Provider.
+func (Provider) Target(kind account.Kind, path string) (base, upstreamPath string) {
+	path = spelled(path)
+	if kind == account.Subscription {
+		return "https://chatgpt.com", codexRoot + strings.TrimPrefix(path, root)
+	}
+	return "https://api.openai.com", path
+}
+
+// isTrue reads a flag as this vendor's clients do.
+func isTrue(value string) bool {
+	value = strings.TrimSpace(value)
+	return strings.EqualFold(value, "true") || value == "1"
+}

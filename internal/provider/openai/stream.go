@@ -1,0 +1,195 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/provider"
+)
+
+// Names of events that are about limits.
+const (
+	rateLimits    = "codex.rate_limits"
+	codexMetadata = "codex.response.metadata"
+	metadata      = "response.metadata"
+)
+
+var done = []byte("[DONE]")
+
+// Event implements provider.Provider.
+//
+// Of a Responses stream, created, queued and in_progress precede content, and so does all
+// that is about the answer and not of it: codex.rate_limits above all, which may say
+// limit_reached at the head of a stream that then answers in full. The first item begins
+// content, and an event not known counts as content. completed and incomplete end the
+// stream well; there is no [DONE].
+//
+// Chat Completions name no events. A chunk without text, tool calls or a reason to end is
+// an opening (the first tells the role alone, the last the usage alone); [DONE] ends the
+// stream; a chunk with an error is a failure.
+func (Provider) Event(name string, data []byte) provider.Meaning {
+	if name == "" || name == "message" {
+		data = bytes.TrimSpace(data)
+		if bytes.Equal(data, done) {
+			return provider.Terminal
+		}
+		if len(data) == 0 {
+			return provider.Opening // no event at all
+		}
+		if name = eventType(data); name == "" {
+			return chunk(data)
+		}
+	}
+	switch name {
+	case "response.created", "response.queued", "response.in_progress",
+		rateLimits, codexMetadata, metadata, "responsesapi.websocket_timing", "keepalive", "ping":
+		return provider.Opening
+	case "response.completed", "response.incomplete":
+		return provider.Terminal
+	case "response.failed", "error":
+		return provider.Failure
+	default:
+		return provider.Content
+	}
+}
+
+// eventType reads the name of an event from its data, which repeats it.
+func eventType(data []byte) string {
+	var event struct {
+		Type text `json:"type"`
+	}
+	_ = json.Unmarshal(data, &event) // what cannot be read has no name
+	return string(event.Type)
+}
+
+// chunk says what a chunk of a stream without event names is.
+func chunk(data []byte) provider.Meaning {
+	var c struct {
+		Error   json.RawMessage `json:"error"`
+		Choices []struct {
+			Text   text                       `json:"text"` // of /v1/completions
+			Reason text                       `json:"finish_reason"`
+			Delta  map[string]json.RawMessage `json:"delta"`
+		} `json:"choices"`
+	}
+	if json.Unmarshal(data, &c) != nil {
+		return provider.Content
+	}
+	if told(c.Error) {
+		return provider.Failure
+	}
+	for _, choice := range c.Choices {
+		if choice.Text != "" || choice.Reason != "" {
+			return provider.Content
+		}
+		for field, value := range choice.Delta {
+			if field != "role" && told(value) {
+				return provider.Content
+			}
+		}
+	}
+	return provider.Opening
+}
+
+// told reports whether a JSON value says anything.
+func told(value json.RawMessage) bool {
+	switch string(value) {
+	case "", "null", `""`, "[]", "{}":
+		return false
+	}
+	return true
+}
+
+// EventReading takes a reading from an event of a stream that tells of limits, dated at:
+// codex.rate_limits, and the events that repeat headers inside themselves. It is false
+// when the event says nothing about any window, as every other event and many of these.
+// A plan's limits are no longer told in the headers of every answer, so this may be all
+// there is.
+func EventReading(name string, data []byte, at time.Time) (account.Reading, bool) {
+	if name == "" || name == "message" {
+		name = eventType(data)
+	}
+	var r account.Reading
+	switch name {
+	case rateLimits:
+		r = limitsEvent(data, at)
+	case codexMetadata, metadata, "error":
+		var event struct {
+			Headers fields `json:"headers"`
+		}
+		_ = json.Unmarshal(data, &event) // what cannot be read says nothing
+		r = readLimits(http.Header(event.Headers), at).reading
+	}
+	return r, !r.Empty()
+}
+
+// jsonSlot is a window as codex.rate_limits tells it.
+type jsonSlot struct {
+	Used       number `json:"used_percent"`
+	Minutes    number `json:"window_minutes"`
+	ResetAt    number `json:"reset_at"`
+	ResetAfter number `json:"reset_after_seconds"`
+	ResetsIn   number `json:"resets_in_seconds"` // an older word for the same
+}
+
+// jsonLimit is one limit's windows. Data of another type are dropped alone.
+type jsonLimit struct {
+	Primary   jsonSlot `json:"primary"`
+	Secondary jsonSlot `json:"secondary"`
+}
+
+func (l jsonLimit) windows(id string, at time.Time) []planWindow {
+	var out []planWindow
+	for _, s := range []struct {
+		name string
+		jsonSlot
+	}{{primary, l.Primary}, {"secondary", l.Secondary}} {
+		wire := slot{string(s.Used), string(s.Minutes), string(s.ResetAt), string(s.ResetAfter)}
+		if wire.resetAfter == "" {
+			wire.resetAfter = string(s.ResetsIn)
+		}
+		if w, ok := wire.window(s.name, scopeOf(id, ""), at); ok {
+			out = append(out, planWindow{w, id})
+		}
+	}
+	return out
+}
+
+func limitsEvent(data []byte, at time.Time) account.Reading {
+	var event struct {
+		Limits     jsonLimit                  `json:"rate_limits"`
+		Additional map[string]json.RawMessage `json:"additional_rate_limits"`
+		Credits    struct {
+			Has       bool            `json:"has_credits"`
+			Unlimited bool            `json:"unlimited"`
+			Balance   json.RawMessage `json:"balance"`
+		} `json:"credits"`
+		Metered text `json:"metered_limit_name"`
+		Limit   text `json:"limit_name"` // the limit's id
+	}
+	_ = json.Unmarshal(data, &event) // fields that could not be read stay untold
+	id := mainLimit
+	for _, word := range []text{event.Limit, event.Metered} {
+		if s := limitID(string(word)); s != "" && s != "premium" {
+			id = s
+		}
+	}
+	windows := event.Limits.windows(id, at)
+	for name, raw := range event.Additional {
+		var l jsonLimit
+		_ = json.Unmarshal(raw, &l)
+		if id := limitID(name); id != mainLimit {
+			windows = append(windows, l.windows(id, at)...)
+		}
+	}
+	r := account.Reading{At: at, Source: account.FromAnswer}
+	r.Overage.Available = credits(event.Credits.Has, event.Credits.Unlimited, strings.Trim(string(event.Credits.Balance), `"`))
+	for _, w := range merge(windows) {
+		r.Windows = append(r.Windows, w.WindowReading)
+	}
+	return r
+}
