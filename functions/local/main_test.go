@@ -44,7 +44,7 @@ func TestProgram(t *testing.T) {
 	if code, stdout, _ := run("", "version"); code != 0 || stdout != "holdfast 9.9.9\n" {
 		t.Errorf("version: got status %d, %q", code, stdout)
 	}
-	if code, _, stderr := run("sk-ant-api03-EXAMPLE\n", "account", "add", "piped", "--provider", "anthropic", "--key-stdin"); code != 0 {
+	if code, _, stderr := run("sk-ant-api03-EXAMPLE-piped\n", "account", "add", "piped", "--provider", "anthropic", "--key-stdin"); code != 0 {
 		t.Errorf("from standard input: status %d: %s", code, stderr)
 	}
 	if code, _, stderr := run("", "account", "add", "set", "--provider", "anthropic", "--key-env", "KEY"); code != 0 {

@@ -46,4 +46,7 @@ type Account struct {
 	// Overage is true when the owner allowed paid extra usage on this account.
 	Overage bool      `json:"overage,omitempty"`
 	AddedAt time.Time `json:"added_at"`
+	// SecretHash is a keyed hash of the credential that the owner gave last, by which the
+	// same one is recognized when it is given again. Empty if not known.
+	SecretHash string `json:"secret_hash,omitempty"`
 }

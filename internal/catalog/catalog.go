@@ -16,6 +16,8 @@ type Catalog struct {
 	Policies map[account.Provider]Policy `json:"policies,omitempty"`
 	// Overrides are the settings that differ from their defaults, as the owner typed them.
 	Overrides map[string]string `json:"settings,omitempty"`
+	// SpentSeed is the highest Seed of a key that was revoked; 0 for none.
+	SpentSeed int `json:"spent_seed,omitempty"`
 }
 
 // ClientKey is an agent's right to call the gateway.
@@ -31,6 +33,9 @@ type ClientKey struct {
 	// Accounts restricts the key to these; empty allows all.
 	Accounts  []account.ID `json:"accounts,omitempty"`
 	CreatedAt time.Time    `json:"created_at"`
+	// Seed is above 0 for a key that is derived and not drawn: which one it is. A seed whose
+	// key was revoked is spent, or the key would come back.
+	Seed int `json:"seed,omitempty"`
 }
 
 // Allows reports whether the key may use an account.

@@ -23,8 +23,22 @@ func (c Catalog) AddAccount(a account.Account) (Catalog, error) {
 		return Catalog{}, fmt.Errorf("there is an account %q already; choose another name, or give it a new credential with `holdfast account login %s`", a.Name, a.Name)
 	}
 	a.BaseURL = base
+	if err := c.heldElsewhere(a); err != nil {
+		return Catalog{}, err
+	}
 	c.Accounts = append(slices.Clone(c.Accounts), a)
 	return c, nil
+}
+
+// heldElsewhere refuses a credential that another account has: it would count twice, and
+// has its limits once.
+func (c Catalog) heldElsewhere(a account.Account) error {
+	for _, other := range c.Accounts {
+		if a.SecretHash != "" && other.SecretHash == a.SecretHash && other.Name != a.Name && other.Provider == a.Provider && other.BaseURL == a.BaseURL {
+			return fmt.Errorf("account %q holds this credential already; use that account, or give another credential", other.Name)
+		}
+	}
+	return nil
 }
 
 // Named finds an account by name, or says that there is none.
@@ -51,7 +65,7 @@ func (c Catalog) RemoveAccount(name string) (Catalog, error) {
 		}
 		keys[i].Accounts = without(key.Accounts, gone.ID)
 		if len(keys[i].Accounts) == 0 {
-			return Catalog{}, fmt.Errorf("client key %q may use this account only; revoke it first: `holdfast key revoke %s`", key.Name, key.Name)
+			return Catalog{}, fmt.Errorf("client key %q may use account %q only, and with nothing left could use all; revoke it first: `holdfast key revoke %s`", key.Name, name, key.Name)
 		}
 	}
 	c.Keys = keys
@@ -98,9 +112,19 @@ func (c Catalog) SetBaseURL(name, url string) (Catalog, error) {
 	return c.change(name, func(a *account.Account) { a.BaseURL = base })
 }
 
-// SetPlan records what a new login says of the plan.
-func (c Catalog) SetPlan(name, plan string) (Catalog, error) {
-	return c.change(name, func(a *account.Account) { a.Plan = plan })
+// LogIn records a new credential's hash, and its plan unless that is empty.
+func (c Catalog) LogIn(name, secretHash, plan string) (Catalog, error) {
+	next, err := c.change(name, func(a *account.Account) {
+		a.SecretHash = secretHash
+		if plan != "" {
+			a.Plan = plan
+		}
+	})
+	if err != nil {
+		return Catalog{}, err
+	}
+	a, _ := next.Account(name)
+	return next, c.heldElsewhere(a)
 }
 
 // Reorder puts the named accounts of a provider first, in that order; its others follow
@@ -202,9 +226,11 @@ func (c Catalog) Key(name string) (ClientKey, bool) {
 
 // RevokeKey takes a client key out.
 func (c Catalog) RevokeKey(name string) (Catalog, error) {
-	if _, ok := c.Key(name); !ok {
+	gone, ok := c.Key(name)
+	if !ok {
 		return Catalog{}, noKey(name)
 	}
+	c.SpentSeed = max(c.SpentSeed, gone.Seed)
 	c.Keys = slices.DeleteFunc(slices.Clone(c.Keys), func(k ClientKey) bool { return k.Name == name })
 	return c, nil
 }

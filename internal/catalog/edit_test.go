@@ -265,7 +265,7 @@ func TestMarks(t *testing.T) {
 		"drain":   {catalog.Catalog.Drain, func(a account.Account) any { return a.Draining }, true},
 		"resume":  {catalog.Catalog.Resume, func(a account.Account) any { return a.Draining }, false},
 		"overage": {func(c catalog.Catalog, n string) (catalog.Catalog, error) { return c.SetOverage(n, true) }, func(a account.Account) any { return a.Overage }, true},
-		"plan":    {func(c catalog.Catalog, n string) (catalog.Catalog, error) { return c.SetPlan(n, "max") }, func(a account.Account) any { return a.Plan }, "max"},
+		"plan":    {func(c catalog.Catalog, n string) (catalog.Catalog, error) { return c.LogIn(n, "", "max") }, func(a account.Account) any { return a.Plan }, "max"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, err := tt.change(c, "juniper")
@@ -395,4 +395,64 @@ func FuzzCheckBaseURL(f *testing.F) {
 			t.Errorf("CheckBaseURL(%q) gave %q, which gives %q, %v", text, got, again, err)
 		}
 	})
+}
+
+// A credential that two accounts have would count twice, and has its limits once.
+func TestCredentialHeldElsewhere(t *testing.T) {
+	with := func(name, hash, base string) account.Account {
+		return account.Account{ID: account.ID("id-" + name), Name: name, Provider: account.Anthropic, SecretHash: hash, BaseURL: base}
+	}
+	c, err := catalog.Catalog{}.AddAccount(with("one", "h1", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `account "one" holds this credential already`
+	if _, err := c.AddAccount(with("two", "h1", "")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	for name, a := range map[string]account.Account{
+		"another credential": with("two", "h2", ""), "another host": with("two", "h1", "http://127.0.0.1:9000"), "nobody knows": with("two", "", ""),
+	} {
+		if _, err := c.AddAccount(a); err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if c, err = c.AddAccount(with("two", "h2", "")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.LogIn("two", "h1", ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("log in: got %v, want %q", err, want)
+	}
+	if c, err = c.LogIn("one", "h1", "max"); err != nil {
+		t.Fatalf("log in with the same again: %v", err)
+	}
+	if a, _ := c.Account("one"); a.Plan != "max" || a.SecretHash != "h1" {
+		t.Errorf("got %+v", a)
+	}
+	if c, err = c.LogIn("one", "h3", ""); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := c.Account("one"); a.Plan != "max" || a.SecretHash != "h3" {
+		t.Errorf("without a plan: got %+v, want the plan kept", a)
+	}
+}
+
+// A derived key that was revoked must not come back.
+func TestSeedsAreSpent(t *testing.T) {
+	var c catalog.Catalog
+	for _, k := range []catalog.ClientKey{{Name: "drawn"}, {Name: "second", Seed: 2}, {Name: "first", Seed: 1}} {
+		var err error
+		if c, err = c.AddKey(k, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, step := range []struct {
+		name string
+		want int
+	}{{"drawn", 0}, {"second", 2}, {"first", 2}} {
+		var err error
+		if c, err = c.RevokeKey(step.name); err != nil || c.SpentSeed != step.want {
+			t.Errorf("step %d: got %d and %v, want %d", i, c.SpentSeed, err, step.want)
+		}
+	}
 }

@@ -83,8 +83,14 @@ var defaults = func() Settings {
 // Registry lists every setting in the order listings show them.
 func Registry() []Setting { return slices.Clone(registry) }
 
-// In renders the setting's value in s as it would be typed.
-func (s Setting) In(settings Settings) string { return s.show(settings) }
+// In renders the setting's value in s as it would be typed. What equals the default is
+// written as that is: 60s, not 1m.
+func (s Setting) In(settings Settings) string {
+	if text := s.show(settings); text != s.show(defaults) {
+		return text
+	}
+	return s.Default
+}
 
 // Settings are the figures in force. An override that this program does not know, or
 // whose value it does not allow, counts as not set: another version may have written it.

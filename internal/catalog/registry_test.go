@@ -51,7 +51,7 @@ func TestSetAllows(t *testing.T) {
 		{"size in bytes", "max_body", "1048577", func(s catalog.Settings) any { return s.MaxBody }, int64(1048577)},
 		{"weight off", "weight_expiring", "0", func(s catalog.Settings) any { return s.WeightExpiring }, 0.0},
 		{"weight", "weight_pace", "2.5", func(s catalog.Settings) any { return s.WeightPace }, 2.5},
-		{"weight short", "weight_short", "1e2", func(s catalog.Settings) any { return s.WeightShort }, 100.0},
+		{"weight short", "weight_short", "100", func(s catalog.Settings) any { return s.WeightShort }, 100.0},
 		{"weight model", "weight_model", "3", func(s catalog.Settings) any { return s.WeightModel }, 3.0},
 		{"patterns", "expensive_models", "*fable*, claude-opus-?", func(s catalog.Settings) any { return s.ExpensiveModels }, []string{"*fable*", "claude-opus-?"}},
 		{"no pattern", "default_models", "", func(s catalog.Settings) any { return s.DefaultModels }, []string{}},
@@ -101,6 +101,11 @@ func TestSetRefuses(t *testing.T) {
 		{"reserve", "NaN", fraction},
 		{"reserve", "Inf", fraction},
 		{"reserve", "0,15", fraction},
+		{"reserve", "0x1p-2", fraction},
+		{"reserve", "1e-400", fraction},
+		{"reserve", "-0", fraction},
+		{"reserve", ".", fraction},
+		{"reserve", "0_1", fraction},
 		{"trial_requests", "-1", "a whole number from 0 to 1000"},
 		{"trial_requests", "2.5", "a whole number from 0 to 1000"},
 		{"trial_requests", "1001", "a whole number from 0 to 1000"},
@@ -169,7 +174,7 @@ func TestSettingsForeignOverrides(t *testing.T) {
 
 func TestSettingText(t *testing.T) {
 	want := map[string]string{
-		"pin_ttl": "1h", "bound_pin_ttl": "720h", "move_after": "1m", "fresh_for": "10m", "bare_pause": "5s",
+		"pin_ttl": "1h", "bound_pin_ttl": "720h", "move_after": "60s", "fresh_for": "10m", "bare_pause": "5s",
 		"reserve": "0.15", "trial_requests": "3", "max_body": "32MiB", "weight_pace": "1",
 		"expensive_models": "*fable*", "yield_known_background": "false",
 	}

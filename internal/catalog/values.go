@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"math"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -63,17 +63,27 @@ func number(name, fallback, about, allowed string, most float64, field func(*Set
 	return Setting{
 		Name: name, Default: fallback, About: about, Range: allowed,
 		parse: func(s *Settings, text string) bool {
-			// NaN fails both comparisons, so they are written to let through only what passes.
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(v >= 0 && v <= most) {
+			v, ok := Decimal(text)
+			if !ok || v > most {
 				return false
 			}
-			*field(s) = math.Abs(v) // of what is let through, only a negative zero changes
+			*field(s) = v
 			return true
 		},
 		show: func(s Settings) string { return strconv.FormatFloat(*field(&s), 'g', -1, 64) },
 	}
 }
+
+// Decimal reads a number from 0 up as people write it: digits, with a point or without.
+func Decimal(text string) (float64, bool) {
+	if !decimal.MatchString(text) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil
+}
+
+var decimal = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 
 func count(name, fallback, about string, field func(*Settings) *int64) Setting {
 	return Setting{

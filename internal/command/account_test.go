@@ -35,11 +35,15 @@ func (b *bench) order() string {
 	return strings.Join(names, " ")
 }
 
+// keyOf is the API key of an account that add added.
+func keyOf(name string) string { return apiKey + "-" + name }
+
 // add adds API keys as accounts.
 func (b *bench) add(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		b.must("account", "add", name, "--provider", "anthropic", "--key-env", "KEY")
+		b.env["KEY_OF"] = keyOf(name)
+		b.must("account", "add", name, "--provider", "anthropic", "--key-env", "KEY_OF")
 	}
 }
 
@@ -50,10 +54,19 @@ func (b *bench) login(name, more string) string {
 		`"expiresAt":1804161600000,"subscriptionType":"max","rateLimitTier":"default_claude_max_5x"`+more+`}}`)
 }
 
+func readAll(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestAccountAdd(t *testing.T) {
 	b := newBench(t)
 	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY", "--plan", "build")
-	if r := b.runWith(apiKey+"\n", "account", "add", "--key-stdin", "home", "--provider=anthropic", "--base-url", "http://127.0.0.1:9000/"); r.code != 0 {
+	if r := b.runWith(keyOf("home")+"\n", "account", "add", "--key-stdin", "home", "--provider=anthropic", "--base-url", "http://127.0.0.1:9000/"); r.code != 0 {
 		t.Fatalf("from standard input: %s", r.stderr)
 	}
 	want := []listedAccount{
@@ -72,8 +85,9 @@ func TestAccountAdd(t *testing.T) {
 	}
 	for _, a := range snap.Catalog.Accounts {
 		c, _, err := v.Load(t.Context(), a.ID)
-		if err != nil || c.Key.Reveal() != apiKey || c.Generation != 1 {
-			t.Errorf("credential of %s: its key is right: %t, generation %d, %v", a.Name, c.Key.Reveal() == apiKey, c.Generation, err)
+		want := map[string]string{"work": apiKey, "home": keyOf("home")}[a.Name]
+		if err != nil || c.Key.Reveal() != want || c.Generation != 1 {
+			t.Errorf("credential of %s: its key is right: %t, generation %d, %v", a.Name, c.Key.Reveal() == want, c.Generation, err)
 		}
 	}
 	files, err := os.ReadDir(b.dir)
@@ -170,7 +184,8 @@ func TestAccountAddLogin(t *testing.T) {
 			t.Errorf("the first login's notices lack %q:\n%s", want, r.stderr)
 		}
 	}
-	r = b.must("account", "add", "second", "--provider", "anthropic", "--import", file, "--no-check", "--plan", "family")
+	second := b.file("second.json", strings.ReplaceAll(readAll(t, file), "ort01-EXAMPLE", "ort01-EXAMPLE-second"))
+	r = b.must("account", "add", "second", "--provider", "anthropic", "--import", second, "--no-check", "--plan", "family")
 	if strings.Contains(r.stderr, "your own risk") || !strings.Contains(r.stderr, "two refreshers") {
 		t.Errorf("the terms are shown once, the other notice always; got:\n%s", r.stderr)
 	}
@@ -178,7 +193,8 @@ func TestAccountAddLogin(t *testing.T) {
 	if got[0].Kind != "subscription" || got[0].Plan != "max 5x" || got[1].Plan != "family" {
 		t.Errorf("got %+v, want subscriptions of plan max 5x and family", got)
 	}
-	team := b.login("team.json", `,"subscriptionType":"team"`)
+	b.refuses(1, `account "max" holds this credential already`, "account", "add", "again", "--provider", "anthropic", "--import", file)
+	team := b.login("team.json", `,"subscriptionType":"team","refreshToken":"sk-ant-ort01-EXAMPLE-team"`)
 	b.must("account", "add", "seat", "--provider", "anthropic", "--import", team, "--team")
 	shown := decode[struct {
 		Credential struct {
@@ -205,6 +221,9 @@ func TestAccountLogin(t *testing.T) {
 	b := newBench(t)
 	b.add("work", "other")
 	b.env["NEW"] = "sk-ant-api03-EXAMPLE-second"
+	b.env["OTHER"] = keyOf("other")
+	b.refuses(1, `account "other" holds this credential already`, "account", "login", "work", "--key-env", "OTHER")
+	b.refuses(1, `account "other" holds this credential already`, "account", "add", "third", "--provider", "anthropic", "--key-env", "OTHER")
 
 	b.fold("work", spent)
 	b.must("account", "login", "work", "--key-env", "NEW", "--plan", "larger")
@@ -275,7 +294,7 @@ func TestAccountRemove(t *testing.T) {
 
 	b.must("key", "create", "only", "--accounts", "home")
 	b.must("key", "create", "both", "--accounts", "home,work")
-	b.refuses(1, "holdfast key revoke only", "account", "remove", "home")
+	b.refuses(1, `client key "only" may use account "home" only, and with nothing left could use all; revoke it first: `+"`holdfast key revoke only`", "account", "remove", "home")
 	b.must("key", "revoke", "only")
 	if r := b.must("account", "remove", "home"); !strings.Contains(r.stderr, "Client key both may no longer use account home") {
 		t.Errorf("got %q, want it to name the key that lost an account", r.stderr)

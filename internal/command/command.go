@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ const (
 func Run(ctx context.Context, args []string, o Options) int {
 	c := &cli{Options: o}
 	root := c.root()
-	root.SetArgs(args)
+	root.SetArgs(valuesLast(args))
 	root.SetIn(o.Stdin)
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
@@ -90,6 +91,22 @@ func Run(ctx context.Context, args []string, o Options) int {
 		return wrongUsage
 	}
 	return failed
+}
+
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// valuesLast puts a negative number behind "--" in `settings set`: it is a value, to be
+// refused with the range that is allowed, and no flag.
+func valuesLast(args []string) []string {
+	i := slices.Index(args, "settings")
+	if i < 0 || i+1 >= len(args) || args[i+1] != "set" || slices.Contains(args, "--") {
+		return args
+	}
+	v := slices.IndexFunc(args, negative.MatchString)
+	if v < i {
+		return args
+	}
+	return append(slices.Delete(slices.Clone(args), v, v+1), "--", args[v])
 }
 
 // cli is one run.

@@ -213,8 +213,19 @@ func TestSettings(t *testing.T) {
 	}
 	if got := b.must("settings").stdout; !regexp.MustCompile(`(?m)^pin_ttl +1h30m +1h +how long`).MatchString(got) ||
 		!regexp.MustCompile(`(?m)^default_models +"" +\*sonnet\*`).MatchString(got) ||
-		!regexp.MustCompile(`(?m)^move_after +60s +60s`).MatchString(got) {
+		!regexp.MustCompile(`(?m)^move_after +60s +60s .* a duration from 1s`).MatchString(got) {
 		t.Errorf("table:\n%s", got)
+	}
+	if r := b.must("settings", "set", "move_after", "1m"); r.stderr != "move_after is 60s.\n" {
+		t.Errorf("set says %q, want the value in force", r.stderr)
+	}
+	for _, s := range decode[[]setting](t, b.must("settings", "--json")) {
+		if s.Name == "move_after" && (s.Value != "60s" || s.Default != "60s" || !s.Set) {
+			t.Errorf("a value that equals the default, typed otherwise: got %+v", s)
+		}
+	}
+	if r := b.must("settings", "reset", "move_after"); r.stderr != "move_after is at its default, 60s.\n" {
+		t.Errorf("reset says %q", r.stderr)
 	}
 	b.must("settings", "reset", "pin_ttl")
 	b.must("settings", "reset", "reserve")
@@ -225,6 +236,12 @@ func TestSettings(t *testing.T) {
 	b.refuses(2, "did you mean pin_ttl?", "settings", "set", "pin_tll", "5m")
 	b.refuses(2, "did you mean pin_ttl?", "settings", "reset", "pin_tll")
 	b.refuses(2, "reserve must be a fraction from 0 to 1", "settings", "set", "reserve", "NaN")
+	b.refuses(2, "reserve must be a fraction from 0 to 1", "settings", "set", "reserve", "-1")
+	b.refuses(2, "weight_pace must be a number from 0 to 1000", "settings", "set", "weight_pace", "-.5")
+	b.refuses(2, "unknown shorthand flag", "settings", "set", "reserve", "-x")
+	if r := b.runAt(nil, "", "settings", "set", "reserve", "-1", "--data", b.dir); r.code != 2 || !strings.Contains(r.stderr, "reserve must be") {
+		t.Errorf("a flag behind a negative value: got status %d, %s", r.code, r.stderr)
+	}
 }
 
 func TestPolicy(t *testing.T) {
@@ -251,7 +268,22 @@ func TestPolicy(t *testing.T) {
 	}
 	b.refuses(2, "policy order only", "policy", "anthropic", "score", "--threshold", "0.5")
 	b.refuses(2, "score, order or soonest-reset", "policy", "anthropic", "random")
-	b.refuses(2, "needs score|order|soonest-reset", "policy", "anthropic")
+	b.refuses(2, "needs PROVIDER", "policy")
+	b.refuses(2, "--threshold goes with a rule", "policy", "anthropic", "--threshold", "0.5")
+	b.refuses(2, "a fraction above 0, at most 1", "policy", "anthropic", "order", "--threshold", "0x1p-1")
+	if r := b.must("policy", "anthropic"); r.stdout != "anthropic: policy order, threshold 0.8\n" {
+		t.Errorf("policy shows %q", r.stdout)
+	}
+	if got := decode[map[string]any](t, b.must("policy", "anthropic", "--json")); !cmp.Equal(got, map[string]any{"provider": "anthropic", "policy": "order", "threshold": 0.8}) {
+		t.Errorf("policy --json shows %v", got)
+	}
+	b.must("policy", "anthropic", "score")
+	if r := b.must("policy", "anthropic"); r.stdout != "anthropic: policy score\n" {
+		t.Errorf("policy shows %q", r.stdout)
+	}
+	if got := decode[map[string]any](t, b.must("policy", "anthropic", "--json")); got["threshold"] != nil {
+		t.Errorf("policy --json shows %v", got)
+	}
 	b.refuses(2, "openai accounts are not supported yet", "policy", "openai", "order")
 }
 

@@ -17,7 +17,9 @@ import (
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
 	"holdfast/internal/credentialfile"
+	"holdfast/internal/seal"
 	"holdfast/internal/store"
+	"holdfast/internal/vault"
 )
 
 // source is where a credential comes from: exactly one of the three.
@@ -47,6 +49,16 @@ type obtained struct {
 	plan string
 	// login is set for an imported login.
 	login *credentialfile.Login
+}
+
+// secretHash recognizes the credential when it is given again: a login by its refresh
+// token, which outlives the access token.
+func (o obtained) secretHash(box *seal.Box) string {
+	secret := o.Bearer()
+	if !o.Refresh.Empty() {
+		secret = o.Refresh
+	}
+	return box.KeyedHash("account-secret", []byte(secret.Reveal()))
 }
 
 // check finds wrong usage before anything is opened.
@@ -222,14 +234,16 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 	if err != nil {
 		return err
 	}
+	box, err := d.box(ctx)
+	if err != nil {
+		return err
+	}
+	a.SecretHash = got.secretHash(box)
 	if _, err := old.AddAccount(a); err != nil {
 		return err
 	}
 	got.Generation = 1
-	v, err := d.vault(ctx)
-	if err != nil {
-		return err
-	}
+	v := vault.Vault{Store: d.Store, Box: box}
 	if _, err := v.Save(ctx, a.ID, got.Credential, 0); err != nil {
 		return err
 	}
@@ -314,10 +328,20 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if got.login != nil && got.login.Provider != a.Provider {
 		return fmt.Errorf("account %s belongs to %s and this login to %s: add it as an account of its own", a.Name, a.Provider, got.login.Provider)
 	}
-	v, err := d.vault(ctx)
+	box, err := d.box(ctx)
 	if err != nil {
 		return err
 	}
+	hash := got.secretHash(box)
+	record := func(old catalog.Catalog) (catalog.Catalog, error) { return old.LogIn(a.Name, hash, got.plan) }
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := record(all); err != nil {
+		return err
+	}
+	v := vault.Vault{Store: d.Store, Box: box}
 	held, revision, err := v.Load(ctx, a.ID)
 	if err != nil && revision == 0 {
 		return err // the store's; a credential that does not open is what a login mends
@@ -342,10 +366,8 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if err != nil {
 		return fmt.Errorf("the new credential is saved, but the account's state is not; run this again: %w", err)
 	}
-	if got.plan != "" {
-		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetPlan(a.Name, got.plan) }); err != nil {
-			return fmt.Errorf("the new credential is saved, but its plan is not: %w", err)
-		}
+	if _, err := d.change(ctx, record); err != nil {
+		return fmt.Errorf("the new credential is saved, but not its plan, nor that it is held: %w", err)
 	}
 	c.say("Account %s has a new credential.", a.Name)
 	c.sayOfLogin(a, got)

@@ -176,6 +176,15 @@ func TestServeTryTakesKey(t *testing.T) {
 		}
 	}
 	b.must("key", "revoke", "try")
+	anew := b.serve("--try")
+	if anew.printedKey(t) == s.printedKey(t) {
+		t.Error("a key that was revoked came back")
+	}
+	if status, _, _ := call(t, http.MethodGet, anew.url+"/_holdfast/status.json", s.printedKey(t), ""); status != http.StatusUnauthorized {
+		t.Errorf("with the revoked key: got status %d, want 401", status)
+	}
+	anew.stop()
+	b.must("key", "revoke", "try")
 	b.must("key", "create", "try")
 	third := b.serve("--try")
 	if said := third.stderr.String(); !strings.Contains(said, "one of your own") || third.stdout.String() != "" {

@@ -1,11 +1,13 @@
 package command
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 )
 
@@ -27,9 +29,13 @@ func (c *cli) settingsCommand() *cobra.Command {
 			if _, err := (catalog.Catalog{}).Set(args[0], args[1]); err != nil {
 				return err // before a data directory is made
 			}
-			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.Set(args[0], args[1]) })
+			var next catalog.Catalog
+			err := c.change(cmd.Context(), func(old catalog.Catalog) (_ catalog.Catalog, err error) {
+				next, err = old.Set(args[0], args[1])
+				return next, err
+			})
 			if err == nil {
-				c.say("%s is set.", args[0])
+				c.say("%s is %s.", args[0], valueOf(next, args[0]))
 			}
 			return err
 		},
@@ -39,14 +45,36 @@ func (c *cli) settingsCommand() *cobra.Command {
 			if _, err := (catalog.Catalog{}).Reset(args[0]); err != nil {
 				return err
 			}
-			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reset(args[0]) })
+			var next catalog.Catalog
+			err := c.change(cmd.Context(), func(old catalog.Catalog) (_ catalog.Catalog, err error) {
+				next, err = old.Reset(args[0])
+				return next, err
+			})
 			if err == nil {
-				c.say("%s is at its default.", args[0])
+				c.say("%s is at its default, %s.", args[0], valueOf(next, args[0]))
 			}
 			return err
 		},
 	})
 	return cmd
+}
+
+// valueOf is the value in force of a setting that exists.
+func valueOf(c catalog.Catalog, name string) string {
+	for _, s := range catalog.Registry() {
+		if s.Name == name {
+			return orQuotes(s.In(c.Settings()))
+		}
+	}
+	return ""
+}
+
+// orQuotes shows an empty value as it is typed.
+func orQuotes(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return value
 }
 
 // listedSetting is a setting in a listing; values read as they are typed.
@@ -77,33 +105,40 @@ func (c *cli) listSettings(cmd *cobra.Command, asJSON bool) error {
 		}
 		var rows [][]string
 		for _, s := range list {
-			value := s.Value
-			if !s.Set {
-				value = s.Default // as the documentation writes it: 60s, not 1m
-			} else if value == "" {
-				value = `""`
-			}
-			rows = append(rows, []string{s.Name, value, s.Default, s.About})
+			rows = append(rows, []string{s.Name, orQuotes(s.Value), s.Default, s.About, s.Range})
 		}
-		return writeTable(c.Stdout, "NAME VALUE DEFAULT MEANING", rows)
+		return writeTable(c.Stdout, "NAME VALUE DEFAULT MEANING ALLOWED", rows)
 	})
 }
 
 func (c *cli) policyCommand() *cobra.Command {
 	var threshold string
 	cmd := &cobra.Command{
-		Use: "policy PROVIDER (score | order | soonest-reset)", Short: "Choose how a provider's accounts are picked for new conversations",
-		Args: exactly("PROVIDER score|order|soonest-reset"),
+		Use: "policy PROVIDER [score | order | soonest-reset]", Short: "Show or choose how a provider's accounts are picked for new conversations",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return exactly("PROVIDER")(cmd, args)
+			}
+			return exactly("PROVIDER score|order|soonest-reset")(cmd, args)
+		},
 	}
+	asJSON := jsonFlag(cmd)
 	cmd.Flags().StringVar(&threshold, "threshold", "", "with order: pass an account over from this utilization on (default 0.80)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, err := c.providerOf(args[0])
 		if err != nil {
 			return err
 		}
+		if len(args) == 1 {
+			if cmd.Flags().Changed("threshold") {
+				return usageError("--threshold goes with a rule: holdfast policy " + args[0] + " order --threshold " + strconv.FormatFloat(catalog.DefaultThreshold, 'g', -1, 64))
+			}
+			return c.showPolicy(cmd, p, *asJSON)
+		}
 		at := 0.0 // the default
 		if cmd.Flags().Changed("threshold") {
-			if at, err = strconv.ParseFloat(threshold, 64); err != nil || at == 0 {
+			var ok bool
+			if at, ok = catalog.Decimal(threshold); !ok || at == 0 {
 				at = math.NaN() // refused with the range
 			}
 		}
@@ -127,4 +162,36 @@ func (c *cli) policyCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// listedPolicy is a provider's rule in a listing.
+type listedPolicy struct {
+	Provider account.Provider   `json:"provider"`
+	Policy   catalog.PolicyName `json:"policy"`
+	// Threshold is the utilization from which on policy order passes an account over; null
+	// under the others.
+	Threshold *float64 `json:"threshold"`
+}
+
+func (c *cli) showPolicy(cmd *cobra.Command, p account.Provider, asJSON bool) error {
+	return c.with(cmd.Context(), func(d *data) error {
+		all, err := d.catalog(cmd.Context())
+		if err != nil {
+			return err
+		}
+		policy := all.PolicyOf(p)
+		listed := listedPolicy{Provider: p, Policy: policy.Name}
+		if policy.Name == catalog.Order {
+			listed.Threshold = &policy.Threshold
+		}
+		if asJSON {
+			return writeJSON(c.Stdout, listed)
+		}
+		text := fmt.Sprintf("%s: policy %s", p, policy.Name)
+		if listed.Threshold != nil {
+			text += fmt.Sprintf(", threshold %g", policy.Threshold)
+		}
+		_, err = fmt.Fprintln(c.Stdout, text)
+		return err
+	})
 }

@@ -122,7 +122,7 @@ func TestTable(t *testing.T) {
 		t.Fatalf("from standard input: %s", r.stderr)
 	}
 	wants(b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", "")), "as number 3 of 3")
-	if got := b.credential("work"); got != apiKey {
+	if got := b.credential("work"); got != keyOf("work") {
 		t.Error("the credential of account work is not what was added")
 	}
 	b.refuses(1, `there is an account "work" already`, "account", "add", "work", "--provider", "anthropic", "--key-env", "KEY")

@@ -157,26 +157,30 @@ func (c *cli) prepareDemo(ctx context.Context, d *data, url string) error {
 // invite makes sure of a client key that is the same at every start and prints how to
 // use it.
 func (c *cli) invite(ctx context.Context, d *data, url string) error {
-	// Whoever can read the data key can open everything here; the key of this derivation
-	// gives no more away than that, and nobody has to keep a copy of it.
 	box, err := d.box(ctx)
 	if err != nil {
 		return err
 	}
-	secret := clientkey.FromSeed(box.Derive("try client key", 32))
-	hash := clientkey.Hash(box, secret.Reveal())
 	all, err := d.catalog(ctx)
 	if err != nil {
 		return err
 	}
 	held, there := all.Key(tryKey)
+	seed := held.Seed
+	if !there {
+		seed = all.SpentSeed + 1
+	}
+	// Whoever can read the data key can open everything here; the key of this derivation
+	// gives no more away than that, and nobody has to keep a copy of it.
+	secret := clientkey.FromSeed(box.Derive(fmt.Sprint("try client key ", seed), 32))
+	hash := clientkey.Hash(box, secret.Reveal())
 	switch {
 	case !there:
 		id, err := c.newID()
 		if err != nil {
 			return err
 		}
-		key := catalog.ClientKey{ID: id, Name: tryKey, Hash: hash, Admin: true, CreatedAt: c.Now().UTC().Truncate(time.Second)}
+		key := catalog.ClientKey{ID: id, Name: tryKey, Hash: hash, Seed: seed, Admin: true, CreatedAt: c.Now().UTC().Truncate(time.Second)}
 		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, nil) }); err != nil {
 			return err
 		}
