@@ -52,7 +52,7 @@ func (c credits) reading(at time.Time) (account.Reading, error) {
 		return account.Reading{}, errNoReset
 	}
 	w := account.WindowReading{Name: c.window(reset, at), ResetAt: reset}
-	if !c.unreadable && c.percent >= 0 && !math.IsInf(c.percent, 0) {
+	if !c.unreadable && c.percent >= 0 && !math.IsInf(c.percent, 0) { // NaN is not >= 0
 		w.Utilization, w.HasUtilization = c.percent/100+0, true // +0 makes a negative zero plain
 	}
 	return account.Reading{

@@ -123,6 +123,7 @@ func TestClassify(t *testing.T) {
 func TestClassifyInStream(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"error event", `{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null,"sequence_number":3}`, "rejection kind=bare code=rate_limit_exceeded rule=bare"},
+		{"error event without a code", `{"type":"error","message":"You ran out of credits."}`, "rejection kind=funds rule=out-of-credits"},
 		{"failed response", `{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"x"}}}`, "rejection kind=overload code=server_error rule=overload"},
 		{"failed response, limited", `{"type":"response.failed","response":{"error":{"code":"resource-exhausted","message":"x"}}}`, "rejection kind=bare code=resource-exhausted rule=bare"},
 		{"chat", `{"error":{"message":"x","type":"invalid_request_error","code":null}}`, "rejection kind=client code=invalid_request_error rule=client"},

@@ -65,7 +65,7 @@ func UsageGRPC(frames []byte, at time.Time) (account.Reading, error) {
 	}
 	var c credits
 	err = fields(message, func(f field) error {
-		if f.number == 1 && f.kind == protowire.BytesType {
+		if f.number == 1 {
 			return c.decode(f.bytes, at)
 		}
 		return nil
@@ -80,11 +80,8 @@ func UsageGRPC(frames []byte, at time.Time) (account.Reading, error) {
 	return r, nil
 }
 
-// Flags of a frame.
-const (
-	compressed = 0x01
-	trailer    = 0x80
-)
+// trailer is the flag of a frame that holds trailers; a message's is 0.
+const trailer = 0x80
 
 // unframe takes the one message out of an answer's frames. A message that stands alone
 // begins with its field 1 (0x0a), which no frame does.
@@ -113,10 +110,8 @@ func unframe(b []byte) ([]byte, error) {
 			if err := trailerStatus(content); err != nil {
 				return nil, err
 			}
-		case flag&compressed != 0:
-			return nil, errors.New("a frame is compressed, which was not asked for")
-		case flag != 0:
-			return nil, fmt.Errorf("a frame has the unknown flag %#x", flag)
+		case flag != 0: // compressed, which was not asked for, or unknown
+			return nil, fmt.Errorf("a frame has the flag %#x", flag)
 		case found:
 			return nil, errors.New("there is a second message")
 		default:
@@ -145,7 +140,7 @@ func trailerStatus(content []byte) error {
 
 // field is one field of a protocol buffer: a number in value, or bytes, by its kind.
 type field struct {
-	number protowire.Number
+	number int
 	kind   protowire.Type
 	value  uint64
 	bytes  []byte
@@ -160,7 +155,7 @@ func fields(message []byte, each func(field) error) error {
 			return protowire.ParseError(n)
 		}
 		message = message[n:]
-		f.number, f.kind = number, kind
+		f.number, f.kind = int(number), kind
 		switch kind {
 		case protowire.VarintType:
 			f.value, n = protowire.ConsumeVarint(message)
@@ -192,7 +187,7 @@ func (c *credits) decode(config []byte, at time.Time) error {
 		switch f.number {
 		case 1:
 			percent := float64(math.Float32frombits(uint32(f.value)))
-			c.percent, c.unreadable = percent, f.kind != protowire.Fixed32Type || math.IsNaN(percent)
+			c.percent, c.unreadable = percent, f.kind != protowire.Fixed32Type
 			return nil
 		case 2:
 			return f.cents(&c.onDemandCap)

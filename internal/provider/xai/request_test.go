@@ -21,6 +21,9 @@ func TestInspect(t *testing.T) {
 	if !slices.Contains(r.Features, xai.ChatEndpoint) {
 		t.Errorf("got features %q, want %s", r.Features, xai.ChatEndpoint)
 	}
+	if r := (xai.Provider{}).Inspect("GET", "/v1/models", nil, body.Facts{}); len(r.Features) > 0 {
+		t.Errorf("a list of models: got features %q, want none", r.Features)
+	}
 	named := xai.Provider{}.Inspect("POST", "/v1/responses", http.Header{"X-Grok-Model-Override": {"grok-build"}}, body.Facts{})
 	if named.Model != "grok-build" || named.Family != "grok-build" {
 		t.Errorf("model by header: got %q of %q, want grok-build", named.Model, named.Family)

@@ -221,6 +221,7 @@ func TestUsageGRPC(t *testing.T) {
 		{"compressed", join(frame(1, message(weekly)), ok), ""},
 		{"an unknown flag", join(frame(2, message(weekly)), ok), ""},
 		{"two messages", join(frame(0, message(weekly)), frame(0, message(weekly)), ok), ""},
+		{"a message behind the trailer", join(ok, frame(0, message(weekly))), ""},
 		{"behind the trailer", join(frame(0, message(weekly)), ok, []byte{0}), ""},
 		{"a field that is cut off", join(frame(0, message(weekly, []byte{0x0d, 0, 0})), ok), ""},
 		{"a length that is too long", join(frame(0, []byte{0x0a, 0x7f, 0x0d}), ok), ""},
