@@ -22,6 +22,7 @@ var version = "dev"
 func main() {
 	os.Exit(command.Run(context.Background(), os.Args[1:], command.Options{
 		Version: version,
+		Program: os.Args[0],
 		Providers: map[account.Provider]provider.Provider{
 			account.Anthropic: anthropic.Provider{},
 		},

@@ -22,6 +22,7 @@ func (c *cli) accountCommand() *cobra.Command {
 		c.accountEdit("drain", "Give an account no new conversations; it keeps those it has", "gets no new conversations and keeps those it has", catalog.Catalog.Drain),
 		c.accountEdit("resume", "End drain", "gets new conversations again", catalog.Catalog.Resume),
 		c.accountClear(), c.accountOrder(), c.accountOverage(),
+		notYet("check", "`holdfast account show NAME` shows what is known"),
 	)
 	return cmd
 }
@@ -300,11 +301,19 @@ func (c *cli) accountClear() *cobra.Command {
 					return err
 				}
 				now := c.Now()
-				_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
-				if err == nil {
-					c.say("Account %s is used again; whatever the provider refused before now no longer counts.", args[0])
+				next, err := d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
+				if err != nil {
+					return err
 				}
-				return err
+				c.say("Account %s is used again; whatever the provider refused before now no longer counts.", args[0])
+				all, err := d.catalog(ctx)
+				if err != nil {
+					return err
+				}
+				if name, full, known := next.Fullest(now, ""); known && full >= all.Settings().ExcludeLine {
+					c.say("Its last reading still says %s %.0f%%, so new conversations go to it only where no other account has room.", name, 100*full)
+				}
+				return nil
 			})
 		},
 	}

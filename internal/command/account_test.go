@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,6 +120,10 @@ func TestAccountAddRefuses(t *testing.T) {
 	expired := b.file("expired.json", `{"claudeAiOauth":{"accessToken":"EXAMPLE","refreshToken":"EXAMPLE","expiresAt":1804154400000}}`)
 	codex := b.file("codex.json", `{"OPENAI_API_KEY":null,"tokens":{"access_token":"EXAMPLE"}}`)
 	team := b.login("team.json", `,"subscriptionType":"team"`)
+	pipe := filepath.Join(filepath.Dir(b.dir), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b.env["EMPTY"] = " \n"
 	b.env["TWO"] = "EXAMPLE EXAMPLE"
 	tests := []struct {
@@ -151,6 +156,10 @@ func TestAccountAddRefuses(t *testing.T) {
 		{"unknown flag", 2, "unknown flag: --colour", add("--key-env", "KEY", "--colour", "red")},
 		{"flag without its value", 2, "needs an argument: --key-env", add("--key-env")},
 		{"import of no file", 1, "there is no file", add("--import", filepath.Join(b.dir, "nothing.json"))},
+		{"base URL empty", 2, "--base-url is empty", add("--key-env", "KEY", "--base-url", "")},
+		{"base URL of our own", 2, "where holdfast itself listens", add("--key-env", "KEY", "--base-url", "http://LOCALHOST:8787/")},
+		{"import of a pipe", 1, "is a pipe or a device", add("--import", pipe)},
+		{"import of a device", 1, "is a pipe or a device", add("--import", "/dev/null")},
 		{"import of a directory", 1, "is a directory", add("--import", filepath.Dir(b.dir))},
 		{"import of a broken file", 1, "no JSON object", add("--import", broken)},
 		{"import without a login", 1, "MCP servers only", add("--import", mcp)},
@@ -183,6 +192,9 @@ func TestAccountAddLogin(t *testing.T) {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("the first login's notices lack %q:\n%s", want, r.stderr)
 		}
+	}
+	if strings.Index(r.stderr, "your own risk") > strings.Index(r.stderr, "Account max is added") {
+		t.Errorf("the terms are told only after the login is kept:\n%s", r.stderr)
 	}
 	second := b.file("second.json", strings.ReplaceAll(readAll(t, file), "ort01-EXAMPLE", "ort01-EXAMPLE-second"))
 	r = b.must("account", "add", "second", "--provider", "anthropic", "--import", second, "--no-check", "--plan", "family")
@@ -352,5 +364,54 @@ func TestAccountList(t *testing.T) {
 		"work  anthropic  key   -     1      -         deny     -         2027-03-04\n"
 	if diff := cmp.Diff(want, b.must("account", "list").stdout); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// A login of another seat is somebody else's, whoever holds it.
+func TestAccountLoginOtherSeat(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""))
+	team := b.login("team.json", `,"subscriptionType":"team","refreshToken":"sk-ant-ort01-EXAMPLE-team"`)
+	b.refuses(1, "has a max 5x plan and this login a team", "account", "login", "max", "--import", team, "--team")
+	larger := b.login("larger.json", `,"subscriptionType":"pro","refreshToken":"sk-ant-ort01-EXAMPLE-pro"`)
+	b.must("account", "login", "max", "--import", larger)
+	b.must("account", "login", "max", "--import", team, "--team", "--other-principal")
+	if got := b.accounts()[0].Plan; !strings.HasPrefix(got, "team") {
+		t.Errorf("got plan %q, want the team's", got)
+	}
+}
+
+// An account that was cleared and is nearly full is not used as its owner may expect.
+func TestAccountClearNearlyFull(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	b.fold("work", func(s account.State) account.State {
+		return s.Observe(account.Reading{At: t0.Add(-time.Minute), Source: account.FromAnswer, Windows: []account.WindowReading{
+			{Name: account.FiveHour, Utilization: 0.98, HasUtilization: true, ResetAt: t0.Add(time.Hour), Status: account.Warning},
+		}}, 0, account.Rules{})
+	})
+	if r := b.must("account", "clear", "work"); !strings.Contains(r.stderr, "Its last reading still says five-hour 98%") {
+		t.Errorf("got %q", r.stderr)
+	}
+	b.add("home")
+	b.fold("home", spent)
+	if r := b.must("account", "clear", "home"); strings.Contains(r.stderr, "last reading") {
+		t.Errorf("of a reading that clearing forgets: got %q", r.stderr)
+	}
+}
+
+// A parked account says what its owner is to do.
+func TestAccountShowParked(t *testing.T) {
+	b := newBench(t)
+	b.add("work", "home")
+	for name, kind := range map[string]account.RejectionKind{"work": account.BadCredential, "home": account.Funds} {
+		b.fold(name, func(s account.State) account.State {
+			return s.Reject(account.Rejection{Kind: kind, At: t0.Add(-time.Hour), Rule: "unauthorized", Generation: 1}, account.Rules{})
+		})
+	}
+	for name, want := range map[string]string{"work": "holdfast account login work", "home": "holdfast account clear home"} {
+		if r := b.must("account", "show", name); !strings.Contains(r.stdout, want) || !strings.Contains(r.stdout, "parked (unauthorized) since 2027-03-04 09:00Z") {
+			t.Errorf("%s: got\n%s", name, r.stdout)
+		}
 	}
 }

@@ -47,6 +47,9 @@ import (
 // table is named.
 type Options struct {
 	Version string
+	// Program is how the program was started, such as bin/holdfast, for hints that can be
+	// pasted; empty stands for holdfast.
+	Program string
 	// Providers are those that accounts can be added for.
 	Providers map[account.Provider]provider.Provider
 	Stdin     io.Reader
@@ -148,8 +151,14 @@ func (c *cli) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&c.table, "table", "", "DynamoDB table of accounts, keys and state, instead of a directory; AWS is found as the AWS CLI finds it")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.checkPlace(cmd) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	root.Version = c.Version
+	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand())
+		c.statusCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
+		notYet("forecast", "when accounts run dry is not reckoned yet; `holdfast status` shows how they stand"),
+		notYet("switches", "the history of serving is not kept yet; `holdfast status` shows who serves"),
+		notYet("poll", "usage is not looked up between requests yet; `holdfast status` shows what answers told"),
+		notYet("explain", "past choices are in the log only; `holdfast pick` explains the one it would make now"))
 	root.SetHelpCommand(helpCommand())
 	// A command that only holds others is no line of its own in the usage.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
@@ -169,13 +178,25 @@ func helpCommand() *cobra.Command {
 	}
 }
 
+// notYet is a command that will be, and says in the meantime what there is instead.
+func notYet(name, instead string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError(fmt.Sprintf("`%s` is not there yet: %s", cmd.CommandPath(), instead))
+		},
+	}
+}
+
 // group answers for a command that only holds others.
 func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		if cmd.HasParent() {
 			var names []string
 			for _, sub := range cmd.Commands() {
-				names = append(names, sub.Name())
+				if !sub.Hidden {
+					names = append(names, sub.Name())
+				}
 			}
 			return usageError(fmt.Sprintf("say what to do: `%s` is followed by one of %s", cmd.CommandPath(), strings.Join(names, ", ")))
 		}
@@ -226,13 +247,24 @@ func exactly(words string) cobra.PositionalArgs {
 }
 
 func (c *cli) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: exactly(""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(c.Stdout, "holdfast", c.Version)
-			return err
-		},
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: exactly("")}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return writeJSON(c.Stdout, map[string]string{"version": c.Version})
+		}
+		_, err := fmt.Fprintln(c.Stdout, "holdfast", c.Version)
+		return err
 	}
+	return cmd
+}
+
+// program is how the program is called in hints.
+func (c *cli) program() string {
+	if c.Program != "" {
+		return c.Program
+	}
+	return "holdfast"
 }
 
 // providerOf reads a provider's name from the command line.

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,6 +36,13 @@ func TestUsage(t *testing.T) {
 		{"no command `holdfast settings frob`", []string{"settings", "frob"}},
 		{"needs KEY and VALUE", []string{"settings", "set"}},
 		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
+		{"`holdfast forecast` is not there yet:", []string{"forecast", "--json"}},
+		{"`holdfast switches` is not there yet:", []string{"switches"}},
+		{"`holdfast poll` is not there yet:", []string{"poll"}},
+		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
+		{"`holdfast account check` is not there yet:", []string{"account", "check", "work"}},
+		{"no command `holdfast check`", []string{"check"}},
+		{"no command `holdfast account forecast`", []string{"account", "forecast"}},
 	}
 	for _, tt := range tests {
 		b.refuses(2, tt.want, tt.args...)
@@ -62,8 +70,13 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help lists %s", absent)
 		}
 	}
-	if r := b.must("version"); r.stdout != "holdfast 1.2.3\n" {
-		t.Errorf("version: got %q", r.stdout)
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		if r := b.must(args...); r.stdout != "holdfast 1.2.3\n" {
+			t.Errorf("%v: got %q", args, r.stdout)
+		}
+	}
+	if got := decode[map[string]string](t, b.must("version", "--json")); !cmp.Equal(got, map[string]string{"version": "1.2.3"}) {
+		t.Errorf("version --json: got %v", got)
 	}
 }
 
@@ -173,6 +186,16 @@ func TestKey(t *testing.T) {
 	if diff := cmp.Diff(wantJSON, listed); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
+
+	created := decode[map[string]any](t, b.must("key", "create", "json", "--background", "--accounts", "work", "--json"))
+	if text, ok := created["key"].(string); !ok || !clientkey.WellFormed(text) {
+		t.Error("key create --json holds no key")
+	}
+	delete(created, "key")
+	if diff := cmp.Diff(map[string]any{"name": "json", "background": true, "admin": false, "accounts": []any{"work"}, "created_at": "2027-03-04T10:00:00Z"}, created); diff != "" {
+		t.Errorf("key create --json (-want +got):\n%s", diff)
+	}
+	b.must("key", "revoke", "json")
 
 	b.refuses(1, "`holdfast key revoke laptop` first", "key", "create", "laptop")
 	b.refuses(1, `no account "nobody"`, "key", "create", "x", "--accounts", "nobody")
@@ -334,5 +357,34 @@ func TestPick(t *testing.T) {
 	b.must("account", "drain", "home")
 	if text := b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5").stdout; !strings.HasPrefix(text, "No account can take") {
 		t.Errorf("text:\n%s", text)
+	}
+}
+
+// A watched status is written over, with its time; as JSON it is one line each.
+func TestStatusWatch(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	watch := func(args ...string) string {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		said := &lines{want: regexp.MustCompile(`(?s)(work.*)\n`), got: make(chan string, 1)}
+		var stderr bytes.Buffer
+		o := b.options(strings.NewReader(""), nil, &stderr)
+		o.Stdout = said
+		ended := make(chan int, 1)
+		go func() { ended <- command.Run(ctx, append([]string{"status", "--watch", "--data", b.dir}, args...), o) }()
+		<-said.got
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("%v: status %d: %s", args, code, &stderr)
+		}
+		return said.String()
+	}
+	text := watch()
+	if !strings.HasPrefix(text, "\x1b[H2027-03-04 10:00:00Z\x1b[K\n\x1b[K\nACCOUNT") || !strings.HasSuffix(text, "\x1b[K\n\x1b[J") || strings.Contains(text, "[2J") {
+		t.Errorf("got %q", text)
+	}
+	if line := watch("--json"); strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, `{"at":"2027-03-04T10:00:00Z"`) {
+		t.Errorf("got %q", line)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"regexp"
 	"strings"
@@ -163,9 +164,16 @@ func (c *cli) importLogin(s *source) (obtained, error) {
 const largestFile = 2 << 20
 
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s; Claude Code keeps its login in ~/.claude/.credentials.json (on macOS in the keychain, not in a file)", name)
+	}
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a pipe or a device and not a file; save the login to a file that only you can read, and import that", name) // a pipe may never end
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the credential file: %w", err)
@@ -205,7 +213,7 @@ func (c *cli) accountAdd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if _, err := catalog.CheckBaseURL(baseURL); err != nil {
+		if err := checkBaseURL(cmd, baseURL); err != nil {
 			return err
 		}
 		if err := from.check(cmd); err != nil {
@@ -220,6 +228,24 @@ func (c *cli) accountAdd() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// checkBaseURL refuses a base URL that is none, or is this program's own.
+func checkBaseURL(cmd *cobra.Command, text string) error {
+	if text == "" && cmd.Flags().Changed("base-url") {
+		return usageError("--base-url is empty; name a host, or leave it out for the provider's own")
+	}
+	base, err := catalog.CheckBaseURL(text)
+	if err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(defaultAddress)
+	for _, own := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		if base == "http://"+own+":"+port {
+			return usageError(base + " is where holdfast itself listens: it would ask itself for ever; an account's base URL is another host")
+		}
+	}
+	return nil
 }
 
 // add stores a new account. Its credential is written first, under an id that nothing
@@ -242,6 +268,9 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 	if _, err := old.AddAccount(a); err != nil {
 		return err
 	}
+	if got.login != nil && !hadSubscription(old, a.Provider) {
+		c.say("%s", credentialfile.Terms(a.Provider)) // before anything is kept
+	}
 	got.Generation = 1
 	v := vault.Vault{Store: d.Store, Box: box}
 	if _, err := v.Save(ctx, a.ID, got.Credential, 0); err != nil {
@@ -258,10 +287,6 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 	}
 	c.say("Account %s is added to %s, as number %d of %d.", a.Name, a.Provider, len(next.Of(a.Provider)), len(next.Of(a.Provider)))
 	c.sayOfLogin(a, got)
-	if hadSubscription(old, a.Provider) || got.login == nil {
-		return nil
-	}
-	c.say("%s", credentialfile.Terms(a.Provider))
 	return nil
 }
 
@@ -320,6 +345,14 @@ func otherOwner(held, next credential.Credential) bool {
 	return held.Principal != "" && next.Principal != "" && held.Principal != next.Principal
 }
 
+// otherSeat reports whether two plans cannot be the same person's at the same place: one is
+// personal, and one an organization's. A plan that the owner named otherwise tells nothing.
+func otherSeat(held, next string) bool {
+	seats := map[string]string{"free": "own", "pro": "own", "max": "own", "team": "team", "enterprise": "enterprise"}
+	first := func(plan string) string { name, _, _ := strings.Cut(plan, " "); return seats[name] }
+	return first(held) != "" && first(next) != "" && first(held) != first(next)
+}
+
 func (c *cli) login(ctx context.Context, d *data, a account.Account, state store.StateRecord, got obtained, otherPrincipal bool) error {
 	if got.kind != a.Kind {
 		words := map[account.Kind]string{account.Key: "an API key", account.Subscription: "a subscription login"}
@@ -348,6 +381,9 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	}
 	if otherOwner(held, got.Credential) && !otherPrincipal {
 		return fmt.Errorf("this credential belongs to somebody else than account %s: add it as an account of its own, or say --other-principal", a.Name)
+	}
+	if got.login != nil && otherSeat(a.Plan, got.login.Plan) && !otherPrincipal {
+		return fmt.Errorf("account %s has a %s plan and this login a %s one, so it is another seat: add it as an account of its own, or say --other-principal", a.Name, a.Plan, got.login.Plan)
 	}
 	got.Generation = max(held.Generation, state.Generation) + 1
 	if _, err := v.Save(ctx, a.ID, got.Credential, revision); err != nil {

@@ -239,7 +239,7 @@ func TestGatewayFunction(t *testing.T) {
 			t.Errorf("it shows %q: %s", secret, s.stderr)
 		}
 	}
-	if live := b.must("status").stdout; !regexp.MustCompile(`(?m)^work .* 1 `).MatchString(live) {
+	if live := b.must("status").stdout; !regexp.MustCompile(`(?m)^work .* 1$`).MatchString(live) {
 		t.Errorf("the table does not show the pin:\n%s", live)
 	}
 }

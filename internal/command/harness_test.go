@@ -35,6 +35,8 @@ type bench struct {
 	table string // if set, instead of dir
 	env   map[string]string
 	now   func() time.Time
+	// program is how the program says that it was started.
+	program string
 }
 
 func newBench(t *testing.T) *bench {
@@ -94,6 +96,7 @@ func (b *bench) runAt(place []string, stdin string, args ...string) result {
 func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) command.Options {
 	return command.Options{
 		Version:   "1.2.3",
+		Program:   b.program,
 		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
 		Stdin:     stdin, Stdout: stdout, Stderr: stderr,
 		LookupEnv: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },

@@ -28,6 +28,7 @@ func (c *cli) keyCreate() *cobra.Command {
 	cmd.Flags().BoolVar(&background, "background", false, "requests with this key yield to interactive ones")
 	cmd.Flags().BoolVar(&admin, "admin", false, "this key may read the status")
 	cmd.Flags().StringVar(&accounts, "accounts", "", "the accounts this key may use, between commas (default: all)")
+	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		key := catalog.ClientKey{Name: args[0], Background: background, Admin: admin, CreatedAt: c.Now().UTC().Truncate(time.Second)}
 		var allowed []string
@@ -50,9 +51,13 @@ func (c *cli) keyCreate() *cobra.Command {
 				return err
 			}
 			key.Hash = clientkey.Hash(box, secret.Reveal())
-			_, err = d.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, allowed) })
+			next, err := d.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.AddKey(key, allowed) })
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				added, _ := next.Key(key.Name)
+				return writeJSON(c.Stdout, createdKey{secret.Reveal(), listingOf(*next.Catalog, added)})
 			}
 			c.say("Client key %s, shown this once:", args[0])
 			_, err = fmt.Fprintln(c.Stdout, secret.Reveal())
@@ -72,6 +77,21 @@ type listedKey struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// createdKey is a client key with its secret, which is printed this once.
+type createdKey struct {
+	Key string `json:"key"`
+	listedKey
+}
+
+func listingOf(all catalog.Catalog, k catalog.ClientKey) listedKey {
+	entry := listedKey{Name: k.Name, Background: k.Background, Admin: k.Admin, CreatedAt: k.CreatedAt}
+	for _, id := range k.Accounts {
+		a, _ := all.ByID(id)
+		entry.Accounts = append(entry.Accounts, a.Name)
+	}
+	return entry
+}
+
 func (c *cli) keyList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the client keys", Args: exactly("")}
 	asJSON := jsonFlag(cmd)
@@ -83,18 +103,13 @@ func (c *cli) keyList() *cobra.Command {
 			}
 			list := []listedKey{}
 			for _, k := range all.Keys {
-				entry := listedKey{Name: k.Name, Background: k.Background, Admin: k.Admin, CreatedAt: k.CreatedAt}
-				for _, id := range k.Accounts {
-					a, _ := all.ByID(id)
-					entry.Accounts = append(entry.Accounts, a.Name)
-				}
-				list = append(list, entry)
+				list = append(list, listingOf(all, k))
 			}
 			if *asJSON {
 				return writeJSON(c.Stdout, list)
 			}
 			if len(list) == 0 {
-				c.say("There are no client keys yet. Create one: holdfast key create NAME%s", c.place())
+				c.say("There are no client keys yet. Create one: %s key create NAME%s", c.program(), c.place())
 				return nil
 			}
 			var rows [][]string

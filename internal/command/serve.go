@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -88,9 +89,46 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
+	stopped := keepCounts(ctx, handler, log)
 	err = c.serveOn(ctx, listener, handler, log)
+	stopped()
 	handler.Close()
 	return errors.Join(err, d.Close())
+}
+
+const (
+	// countEvery is how often counts of kept pins are written that no touch has carried.
+	countEvery = time.Minute
+	// countWithin bounds the last time, when the program ends.
+	countWithin = 5 * time.Second
+)
+
+// keepCounts has the gateway write its counts now and then. What it returns ends that, and
+// has them written once more.
+func keepCounts(ctx context.Context, handler *gateway.Gateway, log *slog.Logger) func() {
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	flush := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWithin)
+		defer cancel()
+		if err := handler.Flush(ctx); err != nil {
+			log.Warn("counts of kept pins are not written", "error", err)
+		}
+	}
+	done.Go(func() {
+		tick := time.NewTicker(countEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				flush()
+			case <-stop:
+				flush()
+				return
+			}
+		}
+	})
+	return func() { close(stop); done.Wait() }
 }
 
 // serveOn serves on a listener until ctx ends or the program is interrupted, and says so.
@@ -113,6 +151,9 @@ func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.H
 // serveUntilStopped serves until ctx ends or a signal comes, and then lets what runs end,
 // within a limit.
 func (c *cli) serveUntilStopped(ctx context.Context, server *http.Server, listener net.Listener, signals <-chan os.Signal, within time.Duration) error {
+	requests, expire := context.WithCancel(context.WithoutCancel(ctx))
+	defer expire()
+	server.BaseContext = func(net.Listener) context.Context { return requestTime{requests} }
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
@@ -133,10 +174,33 @@ func (c *cli) serveUntilStopped(ctx context.Context, server *http.Server, listen
 	}()
 	if err := server.Shutdown(patience); err != nil {
 		c.say("holdfast has ended requests that were still running")
-		return server.Close()
+		expire()
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), farewellWithin)
+		defer done()
+		if err := server.Shutdown(last); err != nil {
+			return server.Close()
+		}
 	}
 	return nil
 }
+
+// farewellWithin is how long requests have to say that they were cut.
+const farewellWithin = time.Second
+
+// requestTime is the context of all requests. It ends by a deadline's error, as a request
+// whose time is up knows it: so it is told to its client, and not taken for the client's
+// own leaving.
+type requestTime struct{ context.Context }
+
+func (r requestTime) Err() error {
+	if r.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Value hides the context within, which would pass its own error on.
+func (requestTime) Value(any) any { return nil }
 
 // listen opens the address, or says in a sentence why not.
 func listen(ctx context.Context, address string) (net.Listener, error) {

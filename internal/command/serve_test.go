@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"holdfast/internal/clientkey"
 	"holdfast/internal/command"
+	"holdfast/internal/upstreamtest"
 )
 
 // lines is a writer that tells when a line matches.
@@ -105,12 +107,12 @@ func call(t *testing.T, method, url, key, body string) (int, http.Header, string
 	return answer.StatusCode, answer.Header, string(text)
 }
 
-const hello = `{"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}`
+const hello = `{"model":"claude-sonnet-5","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}`
 
 func TestServeTrySimulates(t *testing.T) {
 	b := newBench(t)
 	s := b.serve("--try")
-	if said := s.stderr.String(); !strings.Contains(said, "THIS IS A SIMULATION") {
+	if said := s.stderr.String(); !strings.Contains(said, "THIS IS A SIMULATION") || strings.Contains(said, "Answers are real") {
 		t.Errorf("nothing says that it is a simulation:\n%s", said)
 	}
 	key := s.printedKey(t)
@@ -154,8 +156,10 @@ func TestServeTrySimulates(t *testing.T) {
 func TestServeTryTakesKey(t *testing.T) {
 	b := newBench(t)
 	b.env["ANTHROPIC_API_KEY"] = apiKey
+	b.program = "bin/holdfast"
 	s := b.serve("--try")
-	if said := s.stderr.String(); strings.Contains(said, "SIMULATION") || !strings.Contains(said, "holdfast account remove anthropic") {
+	if said := s.stderr.String(); strings.Contains(said, "SIMULATION") || !strings.Contains(said, "bin/holdfast account remove anthropic") ||
+		!strings.Contains(said, "Answers are real, and are charged: account anthropic (key). For the simulation: bin/holdfast serve --demo") {
 		t.Errorf("it said:\n%s", said)
 	}
 	if s.stop() != 0 || b.order() != "anthropic" {
@@ -163,7 +167,7 @@ func TestServeTryTakesKey(t *testing.T) {
 	}
 	b.env["ANTHROPIC_API_KEY"] = "sk-ant-api03-EXAMPLE-another"
 	again := b.serve("--try")
-	if said := again.stderr.String(); !strings.Contains(said, "holdfast account login anthropic --key-env ANTHROPIC_API_KEY") {
+	if said := again.stderr.String(); !strings.Contains(said, "bin/holdfast account login anthropic --key-env ANTHROPIC_API_KEY") {
 		t.Errorf("another key in the environment: it said:\n%s", said)
 	}
 	if again.printedKey(t) != s.printedKey(t) {
@@ -187,7 +191,7 @@ func TestServeTryTakesKey(t *testing.T) {
 	b.must("key", "revoke", "try")
 	b.must("key", "create", "try")
 	third := b.serve("--try")
-	if said := third.stderr.String(); !strings.Contains(said, "one of your own") || third.stdout.String() != "" {
+	if said := third.stderr.String(); !strings.Contains(said, "one of your own") || !strings.Contains(said, "bin/holdfast key revoke try") || third.stdout.String() != "" {
 		t.Errorf("with a key of that name of the owner's: it said %q and printed %q", said, third.stdout)
 	}
 }
@@ -236,4 +240,36 @@ func TestServeRefuses(t *testing.T) {
 	b.refuses(2, "takes no argument", "serve", "now")
 	b.env["HOLDFAST_LOG_LEVEL"] = "loud"
 	b.refuses(2, "HOLDFAST_LOG_LEVEL is one of debug, info, warn, error", "serve", "--addr", "127.0.0.1:0")
+}
+
+// What a server learns shows in the status: pauses while they last, and counts once it has
+// ended.
+func TestServeShowsInStatus(t *testing.T) {
+	b := newBench(t)
+	b.now = time.Now
+	up := upstreamtest.Start(t)
+	work := up.Account("work", apiKey)
+	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY", "--base-url", up.URL)
+	b.must("settings", "set", "bare_pause", "1h")
+	key := strings.TrimSpace(b.must("key", "create", "laptop").stdout)
+	s := b.serve()
+	for range 3 {
+		if status, _, text := call(t, http.MethodPost, s.url+"/v1/messages", key, hello); status != http.StatusOK {
+			t.Fatalf("got status %d: %s", status, text)
+		}
+	}
+	work.Queue(upstreamtest.Bare())
+	if status, _, text := call(t, http.MethodPost, s.url+"/v1/messages", key, hello); status != http.StatusTooManyRequests {
+		t.Fatalf("got status %d: %s", status, text)
+	}
+	if code := s.stop(); code != 0 {
+		t.Fatalf("stopped with status %d: %s", code, s.stderr)
+	}
+	text := b.must("status").stdout
+	if !strings.Contains(text, "work: model claude-sonnet-5 waits until") || !strings.Contains(text, "last hour 3 kept, 0 moved, 1 new") {
+		t.Errorf("got\n%s", text)
+	}
+	if shown := b.must("account", "show", "work").stdout; !strings.Contains(shown, "model claude-sonnet-5 waits until") {
+		t.Errorf("got\n%s", shown)
+	}
 }

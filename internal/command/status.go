@@ -1,8 +1,11 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,8 +35,13 @@ func (c *cli) statusCommand() *cobra.Command {
 	return cmd
 }
 
-// clearScreen moves a terminal's cursor to the top left and clears what is below.
-const clearScreen = "\x1b[H\x1b[2J"
+// How a terminal is written over without flickering: from its top left, every line to its
+// end, and what is below.
+const (
+	topLeft   = "\x1b[H"
+	clearLine = "\x1b[K"
+	clearRest = "\x1b[J"
+)
 
 func (c *cli) watch(ctx context.Context, d *data, asJSON bool) error {
 	every := watchEvery
@@ -43,10 +51,24 @@ func (c *cli) watch(ctx context.Context, d *data, asJSON bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if !asJSON {
-			fmt.Fprint(c.Stdout, clearScreen)
+		report, err := c.report(ctx, d)
+		if err != nil {
+			return err
 		}
-		if err := c.writeStatus(ctx, d, asJSON); err != nil {
+		var page bytes.Buffer
+		if asJSON { // one line each, for programs
+			if err := json.NewEncoder(&page).Encode(report); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(&page, "%s\n\n", report.At.Format("2006-01-02 15:04:05Z"))
+			if err := report.WriteText(&page); err != nil {
+				return err
+			}
+			text := strings.ReplaceAll(page.String(), "\n", clearLine+"\n")
+			page = *bytes.NewBufferString(topLeft + text + clearRest)
+		}
+		if _, err := page.WriteTo(c.Stdout); err != nil {
 			return err
 		}
 		select {

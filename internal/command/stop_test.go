@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -55,13 +56,14 @@ type stopping struct {
 	release chan struct{}
 	signals chan os.Signal
 	body    chan error // what became of the stream, at the client
+	ended   chan error // how its context ended, at the server
 	served  chan error // what serving returned
 	text    *bytes.Buffer
 }
 
 func startStream(ctx context.Context, t *testing.T, within time.Duration) stopping {
 	t.Helper()
-	s := stopping{said: &notes{}, release: make(chan struct{}), signals: make(chan os.Signal, 2), body: make(chan error, 1), served: make(chan error, 1), text: &bytes.Buffer{}}
+	s := stopping{said: &notes{}, release: make(chan struct{}), signals: make(chan os.Signal, 2), body: make(chan error, 1), ended: make(chan error, 1), served: make(chan error, 1), text: &bytes.Buffer{}}
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,6 +76,8 @@ func startStream(ctx context.Context, t *testing.T, within time.Duration) stoppi
 		case <-s.release:
 			_, _ = io.WriteString(w, "ended")
 		case <-r.Context().Done():
+			s.ended <- r.Context().Err()
+			panic(http.ErrAbortHandler)
 		}
 	})}
 	c := &cli{Options: Options{Stderr: s.said}}
@@ -135,6 +139,15 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Errorf("serving ended with %v", err)
 	}
 	<-s.said.seen("has ended requests that were still running")
+	s.timeWasUp(t)
+}
+
+// timeWasUp checks that the request was not taken for one whose client has left.
+func (s stopping) timeWasUp(t *testing.T) {
+	t.Helper()
+	if err := <-s.ended; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the request's context ended with %v, want that its time was up", err)
+	}
 }
 
 func TestStopHasALimit(t *testing.T) {
@@ -145,5 +158,42 @@ func TestStopHasALimit(t *testing.T) {
 	}
 	if err := <-s.served; err != nil {
 		t.Errorf("serving ended with %v", err)
+	}
+	s.timeWasUp(t)
+}
+
+// A client that leaves is still known as one.
+func TestClientLeaves(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		left <- r.Context().Err()
+	})}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	c := &cli{Options: Options{Stderr: io.Discard}}
+	go func() { served <- c.serveUntilStopped(ctx, server, listener, nil, time.Hour) }()
+	asking, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(asking, http.MethodGet, "http://"+listener.Addr().String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	answer.Body.Close()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

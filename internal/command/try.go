@@ -58,7 +58,7 @@ func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, e
 	if err := c.prepareDemo(ctx, d, url); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	c.say("Look at it with: holdfast status --data %s", dir)
+	c.say("Look at it with: %s status --data %s", c.program(), dir)
 	return d, nil
 }
 
@@ -83,9 +83,9 @@ func (c *cli) prepareTable(ctx context.Context) (*data, error) {
 // sayOfEmpty says what is missing for a request to be served.
 func (c *cli) sayOfEmpty(all catalog.Catalog) {
 	if len(all.Accounts) == 0 {
-		c.say("There is no account yet, so every request will be refused. Add one meanwhile: holdfast account add NAME --provider anthropic --key-env %s%s", tryVariable, c.place())
+		c.say("There is no account yet, so every request will be refused. Add one meanwhile: %s account add NAME --provider anthropic --key-env %s%s", c.program(), tryVariable, c.place())
 	} else if len(all.Keys) == 0 {
-		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: holdfast key create NAME%s", c.place())
+		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: %s key create NAME%s", c.program(), c.place())
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool
 		if err := c.add(ctx, d, account.Account{Name: tryAccount, Provider: account.Anthropic}, key); err != nil {
 			return false, err
 		}
-		c.say("It holds %s, sealed, in %s. Remove it with: holdfast account remove %s", tryVariable, dir, tryAccount)
+		c.say("It holds %s, sealed, in %s. Remove it with: %s account remove %s", tryVariable, dir, c.program(), tryAccount)
 	} else if a, there := all.Account(tryAccount); there && ok && a.Kind == account.Key {
 		v, err := d.vault(ctx)
 		if err != nil {
@@ -121,10 +121,31 @@ func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool
 		}
 		held, _, err := v.Load(ctx, a.ID)
 		if err == nil && held.Key.Reveal() != strings.TrimSpace(text) {
-			c.say("%s is not the key that account %s was made of. To use it: holdfast account login %[2]s --key-env %[1]s", tryVariable, tryAccount)
+			c.say("%s is not the key that account %s was made of. To use it: %s account login %[2]s --key-env %[1]s", tryVariable, tryAccount, c.program())
 		}
 	}
+	if err := c.sayWhoAnswers(ctx, d); err != nil {
+		return false, err
+	}
 	return true, c.invite(ctx, d, url)
+}
+
+// sayWhoAnswers tells a first look from a demonstration.
+func (c *cli) sayWhoAnswers(ctx context.Context, d *data) error {
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range all.Accounts {
+		names = append(names, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
+	}
+	word := "account"
+	if len(names) > 1 {
+		word = "accounts"
+	}
+	c.say("Answers are real, and are charged: %s %s. For the simulation: %s serve --demo", word, strings.Join(names, ", "), c.program())
+	return nil
 }
 
 // prepareDemo starts the simulated provider and puts its accounts into data of their own.
@@ -185,12 +206,15 @@ func (c *cli) invite(ctx context.Context, d *data, url string) error {
 			return err
 		}
 	case held.Hash != hash:
-		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: holdfast key revoke %[1]s", tryKey)
+		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: %s key revoke %[1]s", tryKey, c.program())
 		return nil
 	}
-	_, err = fmt.Fprintf(c.Stdout, invitation, url, secret.Reveal())
+	_, err = fmt.Fprintf(c.Stdout, invitation, url, secret.Reveal(), ExampleModel)
 	return err
 }
+
+// ExampleModel is the model of examples: one that a newcomer's key can use today.
+const ExampleModel = "claude-sonnet-5"
 
 const invitation = `
 Try it, from another terminal:
@@ -198,7 +222,7 @@ Try it, from another terminal:
   curl %[1]s/v1/messages \
     -H "x-api-key: %[2]s" \
     -H "anthropic-version: 2023-06-01" -H "content-type: application/json" \
-    -d '{"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}'
+    -d '{"model":"%[3]s","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}'
 
   ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_AUTH_TOKEN=%[2]s claude
 

@@ -181,7 +181,7 @@ func cut(err error) provider.Refusal {
 		message = "holdfast: the provider fell silent in the middle of its answer and was given up. Try again."
 	}
 	if errors.Is(err, forward.ErrTimeUp) {
-		message = "holdfast: the time that the platform gives one request is up, and the provider's answer was not at its end. Ask it to go on."
+		message = "holdfast: the time for this request is up, and the provider's answer was not at its end. Ask it to go on."
 	}
 	return provider.Refusal{Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway, Message: message}
 }
