@@ -90,6 +90,16 @@ func isCommand(word string) bool {
 	return false
 }
 
+// TestReadmeModel holds the README's examples against the model that the program names in
+// its own.
+func TestReadmeModel(t *testing.T) {
+	for _, match := range regexp.MustCompile(`"model": ?"([^"]+)"`).FindAllStringSubmatch(readme(t), -1) {
+		if match[1] != command.ExampleModel {
+			t.Errorf("the README asks for model %s, the program for %s", match[1], command.ExampleModel)
+		}
+	}
+}
+
 // TestReadmeTargets asks for each `make` target in the README.
 func TestReadmeTargets(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
