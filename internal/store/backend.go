@@ -15,7 +15,7 @@ const (
 	KindState      Kind = "state"      // by account id: account.State; Count counts placements
 	KindPin        Kind = "pin"        // by hashed conversation key: pin.Record
 	KindCredential Kind = "credential" // by account id: a sealed credential
-	KindDataKey    Kind = "datakey"    // the wrapped data key, where a key service wraps it
+	KindDataKey    Kind = "datakey"    // "datakey": the wrapped data key, where a key service wraps it; "check": see Store.KeyCheck
 )
 
 // Key names a record.

@@ -15,7 +15,8 @@
 // # Time
 //
 // Every call on the request path ends within CallTimeout, with ErrUnavailable if the
-// backend did not answer. The gateway then refuses; it never guesses.
+// backend did not answer. The gateway then refuses; it never guesses. Who keeps nobody
+// waiting may be more patient: Within.
 package store
 
 import (
@@ -43,10 +44,17 @@ const catalogID = "catalog"
 type Store struct {
 	backend Backend
 	decoded *decoded
+	within  time.Duration
 }
 
-// New returns a store on a backend.
-func New(b Backend) *Store { return &Store{backend: b, decoded: newDecoded()} }
+// New returns a store on a backend, whose calls end within CallTimeout.
+func New(b Backend) *Store { return &Store{backend: b, decoded: newDecoded(), within: CallTimeout} }
+
+// Within returns the same store with another bound on each call, for commands: a disk that
+// stalls for some seconds should not fail them. A backend may have a shorter one itself.
+func (s *Store) Within(d time.Duration) *Store {
+	return &Store{backend: s.backend, decoded: s.decoded, within: d}
+}
 
 // Close closes the backend.
 func (s *Store) Close() error { return s.backend.Close() }
@@ -115,7 +123,7 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	if len(keys) == 0 {
 		return v, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	records, err := s.backend.Get(ctx, keys)
 	if err != nil {
@@ -172,7 +180,7 @@ func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condi
 	if err != nil {
 		return pin.Record{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	stored, err := s.backend.Put(ctx, Record{
 		Key: Key{KindPin, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt.Add(pinHistory),
@@ -210,7 +218,7 @@ const foldAttempts = 20
 // is worth it. base is the state as last read; when another process wrote in between,
 // change is applied to what it wrote. It returns the state as stored.
 func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, change func(account.State) (account.State, bool)) (StateRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	key := Key{KindState, string(id)}
 	for attempt := range foldAttempts {
@@ -248,7 +256,7 @@ func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, chang
 // Place counts a conversation placed on an account and returns the new count. With limit
 // above 0 it counts only below it, and otherwise returns the count and false.
 func (s *Store) Place(ctx context.Context, id account.ID, limit int64) (int64, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	n, err := s.backend.Add(ctx, Key{KindState, string(id)}, limit)
 	if errors.Is(err, ErrConflict) {
@@ -278,7 +286,7 @@ func (s *Store) ChangeCatalog(ctx context.Context, change func(catalog.Catalog) 
 		if err != nil {
 			return base, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.within)
 		stored, err := s.backend.Put(ctx, Record{Key: Key{KindCatalog, catalogID}, Body: body}, Condition{Revision: base.Revision})
 		cancel()
 		if err == nil {
@@ -303,7 +311,7 @@ func (s *Store) Credential(ctx context.Context, id account.ID) (SealedRecord, er
 // PutCredential writes a sealed credential if the stored revision is the one given (0:
 // none yet). It returns the stored record and whether it was ours.
 func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte, revision int64) (SealedRecord, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	stored, err := s.backend.Put(ctx, Record{Key: Key{KindCredential, string(id)}, Body: sealed}, Condition{Revision: revision})
 	if err != nil && !errors.Is(err, ErrConflict) {
@@ -333,7 +341,7 @@ func (s *Store) ForgetState(ctx context.Context, id account.ID) error {
 }
 
 func (s *Store) forget(ctx context.Context, key Key) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	for range foldAttempts {
 		records, err := s.backend.Get(ctx, []Key{key})

@@ -127,7 +127,12 @@ var calls = map[string]func(ctx context.Context, s *store.Store) error{
 		_, _, err := s.PutCredential(ctx, "a", []byte("sealed"), 0)
 		return err
 	},
-	"Forget": func(ctx context.Context, s *store.Store) error { return s.Forget(ctx, "a") },
+	"Forget":   func(ctx context.Context, s *store.Store) error { return s.Forget(ctx, "a") },
+	"KeyCheck": func(ctx context.Context, s *store.Store) error { _, err := s.KeyCheck(ctx); return err },
+	"KeepKeyCheck": func(ctx context.Context, s *store.Store) error {
+		_, err := s.KeepKeyCheck(ctx, []byte("sealed"))
+		return err
+	},
 }
 
 // silent is a backend that never answers.
@@ -153,16 +158,38 @@ func TestCallsEndInTime(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // so the time is the bubble's own
-				begun := time.Now()
-				err := call(context.Background(), store.New(silent{}))
-				if !errors.Is(err, store.ErrUnavailable) {
-					t.Errorf("got %v, want ErrUnavailable", err)
-				}
-				if took := time.Since(begun); took != store.CallTimeout {
-					t.Errorf("got an end after %v, want %v", took, store.CallTimeout)
+				s := store.New(silent{})
+				patient := s.Within(15 * time.Second)
+				for _, c := range []struct {
+					s    *store.Store
+					want time.Duration
+				}{{s, store.CallTimeout}, {patient, 15 * time.Second}, {s, store.CallTimeout}} {
+					begun := time.Now()
+					err := call(context.Background(), c.s)
+					if !errors.Is(err, store.ErrUnavailable) {
+						t.Errorf("got %v, want ErrUnavailable", err)
+					}
+					if took := time.Since(begun); took != c.want {
+						t.Errorf("got an end after %v, want %v", took, c.want)
+					}
 				}
 			})
 		})
+	}
+}
+
+func TestFirstKeyCheckStays(t *testing.T) {
+	s := store.New(newBackend())
+	if got, err := s.KeyCheck(t.Context()); err != nil || got.Revision != 0 || got.Sealed != nil {
+		t.Errorf("of a new store: got revision %d and error %v, want none", got.Revision, err)
+	}
+	for _, ours := range []string{"first", "second"} {
+		if got, err := s.KeepKeyCheck(t.Context(), []byte(ours)); err != nil || string(got.Sealed) != "first" || got.Revision != 1 {
+			t.Errorf("kept %s: got %q, revision %d and error %v, want the first", ours, got.Sealed, got.Revision, err)
+		}
+	}
+	if got, err := s.KeyCheck(t.Context()); err != nil || string(got.Sealed) != "first" || got.Revision != 1 {
+		t.Errorf("got %q, revision %d and error %v, want the first", got.Sealed, got.Revision, err)
 	}
 }
 
