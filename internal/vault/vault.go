@@ -3,8 +3,9 @@
 // A stored credential is a small envelope: the credential's generation and end in the
 // clear, and its sealed form with the account's id and that generation as additional data,
 // so that a record put back under another account or another generation does not open.
-// The vault seals, opens, and writes conditionally on the record's revision. It never
-// decides when a credential is due for renewal, and never sends one anywhere.
+// The vault seals, opens, and writes conditionally on the record's revision. It also
+// recognizes a data key that is not the store's, before anything is sealed with it. It
+// never decides when a credential is due for renewal, and never sends one anywhere.
 package vault
 
 import (
