@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
@@ -21,6 +22,10 @@ import (
 
 // keyFile is the name of the data key's file in a data directory.
 const keyFile = "holdfast.key"
+
+// commandWithin bounds each call of the store that a command waits for: nobody else does,
+// so a disk that stalls for some seconds does not fail it.
+const commandWithin = 15 * time.Second
 
 // data is a data directory or a table, opened.
 type data struct {
@@ -49,7 +54,7 @@ func (c *cli) open(ctx context.Context) (*data, error) {
 }
 
 func openData(ctx context.Context, dir string) (_ *data, err error) {
-	backend, err := sqlitestore.Open(dir)
+	backend, err := sqlitestore.Open(dir, keyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +66,17 @@ func openData(ctx context.Context, dir string) (_ *data, err error) {
 	}()
 	// The key is made before anything is stored. So where something is stored, a missing
 	// key was lost, and another one in its place would open nothing.
-	view, err := d.Read(ctx, store.Query{Catalog: true})
+	patient := d.Within(commandWithin)
+	view, err := patient.Read(ctx, store.Query{Catalog: true})
+	if err != nil {
+		return nil, err
+	}
+	check, err := patient.KeyCheck(ctx)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, keyFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && view.Catalog.Revision > 0 {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && view.Catalog.Revision+check.Revision > 0 {
 		return nil, fmt.Errorf("the key that opens the stored credentials is missing: put %s back, or begin anew in another directory with --data", path)
 	}
 	key, err := seal.LoadOrCreate(path)
@@ -76,6 +86,9 @@ func openData(ctx context.Context, dir string) (_ *data, err error) {
 	box, err := seal.New(key)
 	if err != nil {
 		return nil, fmt.Errorf("use the data key: %w", err)
+	}
+	if err := (vault.Vault{Store: patient, Box: box}).CheckKey(ctx, path); err != nil {
+		return nil, err
 	}
 	d.box = func(context.Context) (*seal.Box, error) { return box, nil }
 	return d, nil
@@ -129,6 +142,7 @@ func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	d.Store = d.Within(commandWithin)
 	return do(d)
 }
 

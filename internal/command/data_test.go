@@ -1,0 +1,88 @@
+package command_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The data key of another directory must not be used: what is sealed with it here, nobody
+// could open with the right one.
+func TestDataKeyOfAnother(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	b.add("work")
+	b.must("key", "create", "laptop")
+	other.must("account", "list")
+	path := filepath.Join(b.dir, "holdfast.key")
+	right, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := os.ReadFile(filepath.Join(other.dir, "holdfast.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(path, wrong)
+	for _, args := range [][]string{
+		{"account", "list"}, {"account", "add", "home", "--provider", "anthropic", "--key-env", "KEY"}, {"key", "create", "ci"},
+		{"serve", "--addr", "127.0.0.1:0"},
+	} {
+		b.refuses(1, path+" is not the key", args...)
+	}
+	write(path, right)
+	b.must("account", "list")
+}
+
+// A store that was lost must not be taken for one that never was: nor by a key alone.
+func TestStoreLost(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	path := filepath.Join(b.dir, "holdfast.db")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lose := range map[string]func() error{
+		path + " is damaged": func() error { return os.Truncate(path, 6000) },
+		path + " is empty":   func() error { return os.Truncate(path, 0) },
+		path + " is missing": func() error { return os.Remove(path) },
+	} {
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"account", "list"}, {"key", "create", "laptop"}, {"serve", "--addr", "127.0.0.1:0"}} {
+			// The store cannot be looked into, so its file is all to compare.
+			before, _ := os.ReadFile(path)
+			if r := b.run(args...); r.code != 1 || !strings.Contains(r.stderr, name) {
+				t.Errorf("%v: got status %d, %s want status 1 and %q", args, r.code, r.stderr, name)
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(after, before) {
+				t.Errorf("%v changed the file of which it said %q", args, name)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.must("account", "show", "work")
+	}
+}
+
+// A key that was lost before anything was stored is refused as well: the store remembers
+// that there was one.
+func TestDataKeyLostEarly(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "list")
+	path := filepath.Join(b.dir, "holdfast.key")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	b.refuses(1, "put "+path+" back", "account", "list")
+}
