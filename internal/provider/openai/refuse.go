@@ -19,9 +19,9 @@ const (
 
 // Refuse implements provider.Provider.
 //
-// Codex understands a spent allowance only as a 429 of type usage_limit_reached, and does
-// not ask again until resets_at; other clients see an ordinary error with a code. The
-// reset is told only where it is known. SDKs sit a Retry-After out where it is short and
+// Codex understands a spent allowance only as a 429 of type usage_limit_reached: it ends
+// the turn and shows the reset, in words of its own; other clients see an ordinary error
+// with a code and our message. The reset is told only where it is known. SDKs sit a Retry-After out where it is short and
 // fall back to their own pauses above that; therefore a longer wait, and a refusal that
 // only the owner can end, says not to retry.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
