@@ -20,7 +20,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(logging.New(&out, slog.LevelInfo))
 	for _, s := range secrets {
-		log.Error("said "+s, "error", errors.New(`malformed status "`+s+`"`), "limits", map[string]string{"x": s}, s, "as a key", "bearer", "Bearer "+s)
+		log.Error("said", "text", "said "+s, "error", errors.New(`malformed status "`+s+`"`), "limits", map[string]string{"x": s}, s, "as a key", "bearer", "Bearer "+s)
 	}
 	log.Info("opaque", "header", "Authorization: bearer abcdefgh12345678")
 	for _, s := range append(secrets, "abcdefgh12345678") {
