@@ -258,7 +258,7 @@ func TestTimeIsUp(t *testing.T) {
 	gate := upstreamtest.NewGate()
 	b.account("marlow").Queue(upstreamtest.Good(nil).With(upstreamtest.HeldAfter(4, gate)), upstreamtest.Good(nil).With(upstreamtest.Held(gate)))
 	r := b.do(ask{session: session(1), stream: true, url: platform.URL})
-	if r.status != http.StatusOK || strings.Count(r.body, "event: error") != 1 || !strings.Contains(r.body, "time that the platform gives") {
+	if r.status != http.StatusOK || strings.Count(r.body, "event: error") != 1 || !strings.Contains(r.body, "time for this request is up") {
 		t.Errorf("in mid-stream: got %d\n%s", r.status, r.body)
 	}
 	r = b.do(ask{session: session(1), stream: true, url: platform.URL})
