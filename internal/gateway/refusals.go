@@ -189,7 +189,10 @@ func cut(err error) provider.Refusal {
 // renderRefusal puts a plan's refusal into words.
 func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 	now := x.g.now()
-	out := provider.Refusal{RetryAt: r.RetryAt, Window: r.Block.Window, Family: r.Block.Family, ResetAt: r.RetryAt, Status: http.StatusTooManyRequests}
+	out := provider.Refusal{RetryAt: r.RetryAt, Window: r.Block.Window, Family: r.Block.Family, Status: http.StatusTooManyRequests}
+	if r.Block.Told {
+		out.ResetAt = r.RetryAt // the provider's word, and not our own ceiling
+	}
 	models := ""
 	if r.Block.Family != "" {
 		models = " for " + r.Block.Family + " models"
