@@ -2,10 +2,17 @@ package command_test
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast/internal/command"
+	"holdfast/internal/store"
 )
 
 // The data key of another directory must not be used: what is sealed with it here, nobody
@@ -85,4 +92,32 @@ func TestDataKeyLostEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.refuses(1, "put "+path+" back", "account", "list")
+}
+
+// stalled is a table that never answers.
+type stalled struct{ command.Table }
+
+func (stalled) Get(ctx context.Context, _ []store.Key) ([]store.Record, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+}
+
+func (stalled) Close() error { return nil }
+
+// A request must be refused soon; a command need not give up over a disk that stalls for
+// some seconds.
+func TestCommandsArePatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so the time is the bubble's own
+		var out, said bytes.Buffer
+		o := newBench(t).options(strings.NewReader(""), &out, &said)
+		o.OpenTable = func(context.Context, string) (command.Table, error) { return stalled{}, nil }
+		begun := time.Now()
+		code := command.Run(t.Context(), []string{"--table", "holdfast", "account", "list"}, o)
+		if code != 1 || !strings.Contains(said.String(), "unavailable") {
+			t.Errorf("got status %d, %s want status 1 and the store unavailable", code, &said)
+		}
+		if took := time.Since(begun); took != 15*time.Second {
+			t.Errorf("got an end after %v, want 15s", took)
+		}
+	})
 }
