@@ -133,6 +133,10 @@ fuzz: ## Every fuzz test for FUZZTIME (20s)
 bench: ## Benchmarks; BENCH selects, BENCHTIME lengthens
 	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(UNIT)
 
+.PHONY: measure
+measure: ## What a request costs, beside a direct call and a bare proxy
+	@go run ./internal/bench 2>/dev/null
+
 .PHONY: cover
 cover: ## Unit test coverage by function
 	@go test -coverprofile coverage.out $(UNIT)
