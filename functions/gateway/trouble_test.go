@@ -63,7 +63,7 @@ func TestTroubleAtStart(t *testing.T) {
 			for range 2 {
 				checkUnavailable(t, b, f.Do(t, functiontest.Request{Session: "trouble"}))
 			}
-			if !strings.Contains(f.Output(), c.log) {
+			if !f.Says(c.log) {
 				t.Errorf("got log %q, want %q in it", f.Output(), c.log)
 			}
 			b.AWS.Always(c.operation, nil)
@@ -174,7 +174,7 @@ func TestMisconfigured(t *testing.T) {
 			if got := f.Do(t, functiontest.Request{}); got.Status != c.status {
 				t.Errorf("got %d %s, want %d", got.Status, got.Body, c.status)
 			}
-			if !strings.Contains(f.Output(), c.variable) {
+			if !f.Says(c.variable) {
 				t.Errorf("got log %q, want %s named in it", f.Output(), c.variable)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"holdfast/internal/functionurl"
 )
@@ -69,6 +70,17 @@ func (f *Function) look() {
 
 // Output is what the processes wrote so far.
 func (f *Function) Output() string { return f.output.String() }
+
+// Says reports whether the function has written text, and gives it ten seconds to: what a
+// request logs comes by another way than its answer, and may come later.
+func (f *Function) Says(text string) bool {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if strings.Contains(f.Output(), text) {
+			return true
+		}
+	}
+	return false
+}
 
 // Started is how many processes were started so far.
 func (f *Function) Started() int { return strings.Count(f.events.String(), "environment started") }
