@@ -179,7 +179,13 @@ func onlyWhatItNeeds(t *testing.T, d *functiontest.Deployment) {
 		}()},
 		{"write a pin", true, put(store.KindPin, "as-the-function")},
 		{"write a state", true, put(store.KindState, "as-the-function")},
-		{"write the data key", true, put(store.KindDataKey, "as-the-function")},
+		{"write the data key", true, func() error {
+			if err := put(store.KindDataKey, "datakey"); !errors.Is(err, store.ErrConflict) { // there is one
+				return errors.Join(errors.New("got no conflict"), err)
+			}
+			return nil
+		}()},
+		{"write beside the data key", false, put(store.KindDataKey, "check")},
 		{"write the catalog", false, put(store.KindCatalog, "as-the-function")},
 		{"write a credential", false, put(store.KindCredential, "as-the-function")},
 		{"delete a pin", false, table.Delete(ctx, store.Key{Kind: store.KindPin, ID: "as-the-function"}, 1)},
