@@ -35,5 +35,8 @@ func TestClaudeCodeThroughTheFunction(t *testing.T) {
 		t.Errorf("got %d processes, want one for each replacement", got)
 	}
 	b.until(home.Name, "a cooldown", func(s shown) bool { return s.State == "cooldown" })
+	if !function.Says(`"msg":"request"`) {
+		t.Error("the function logged no request")
+	}
 	b.quiet("the function", function.Output())
 }
