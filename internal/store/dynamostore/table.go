@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // CreateTable makes a table such as an owner's deployment has, and returns when it can be
-// used. It is for tests and stand-ins of AWS.
+// used. One that is there already, as after an attempt whose answer was lost, is left as it
+// is. It is for tests and stand-ins of AWS.
 func CreateTable(ctx context.Context, client *dynamodb.Client, table string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &table,
@@ -19,7 +21,8 @@ func CreateTable(ctx context.Context, client *dynamodb.Client, table string) err
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(attrKey), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(attrKey), KeyType: types.KeyTypeHash}},
 	})
-	if err != nil {
+	var exists *types.ResourceInUseException
+	if err != nil && !errors.As(err, &exists) {
 		return fmt.Errorf("create table: %w", err)
 	}
 	if err := dynamodb.NewTableExistsWaiter(client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &table}, time.Minute); err != nil {
