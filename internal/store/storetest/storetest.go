@@ -90,7 +90,9 @@ func (h Harness) stores(t *testing.T, n int) []*store.Store {
 	t.Helper()
 	all := make([]*store.Store, n)
 	for i, b := range h.handles(t, n) {
-		all[i] = store.New(b)
+		// What is kept is the suite's matter, not how fast: a stand-in that answers one call
+		// after the other needs longer for a race than a request would wait.
+		all[i] = store.New(b).Within(patience)
 	}
 	return all
 }
@@ -108,9 +110,12 @@ func newKey() store.Key      { return store.Key{Kind: newKind(), ID: unique()} }
 func newAccount() account.ID { return account.ID(unique()) }
 func instant() time.Time     { return time.Now().UTC().Truncate(time.Millisecond) }
 
+// patience bounds a call of the suite.
+const patience = 30 * time.Second
+
 // soon is the context of a call that has to answer: a backend that hangs fails its test.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
