@@ -1,7 +1,9 @@
 package dynamostore
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -40,11 +42,29 @@ func Client(cfg aws.Config) *dynamodb.Client {
 				t.MaxIdleConnsPerHost = idleConnections
 			})
 		}
+		o.HTTPClient = wholeBody{o.HTTPClient}
 		// The host of an endpoint that names the account differs from that of the
 		// region: one more name for proxies and private endpoints to know.
 		o.AccountIDEndpointMode = aws.AccountIDEndpointModeDisabled
 		o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryDisabled
 	})
+}
+
+// wholeBody hands net/http a request's body in one piece. The SDK closes its own as soon
+// as an answer's headers are there, and when the answer was faster than net/http's last
+// look at the body, that look fails and takes the connection down with the answer unread.
+type wholeBody struct{ client aws.HTTPClient }
+
+func (w wholeBody) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close() // read to its end
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	return w.client.Do(r)
 }
 
 func newRetryer() *retry.Standard {
