@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -174,7 +173,7 @@ func TestNobodyThere(t *testing.T) {
 func piped(serve func(net.Conn)) (*dynamostore.Backend, func()) {
 	var ends []net.Conn
 	options := dynamostore.Client(awstest.Config("http://127.0.0.1:1")).Options()
-	options.HTTPClient = options.HTTPClient.(*awshttp.BuildableClient).WithTransportOptions(func(transport *http.Transport) {
+	options.HTTPClient = dynamostore.WithTransport(options.HTTPClient, func(transport *http.Transport) {
 		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			ends = append(ends, ours, theirs)

@@ -50,9 +50,10 @@ func Client(cfg aws.Config) *dynamodb.Client {
 	})
 }
 
-// wholeBody hands net/http a request's body in one piece. The SDK closes its own as soon
-// as an answer's headers are there, and when the answer was faster than net/http's last
-// look at the body, that look fails and takes the connection down with the answer unread.
+// wholeBody hands net/http a request's body in one piece, which the SDK cannot close
+// early: smithy's ClientHandler closes its own as soon as an answer's headers are there.
+// With that, against a server on this machine, an answer was now and then lost unread with
+// its connection ("use of closed network connection"); with one piece it was not.
 type wholeBody struct{ client aws.HTTPClient }
 
 func (w wholeBody) Do(r *http.Request) (*http.Response, error) {
