@@ -2,11 +2,14 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +194,61 @@ func TestPinIsRestoredWhenNobodyServes(t *testing.T) {
 	b.prefer("juniper", "marlow")
 	if r := b.served(ask{session: session(1)}); r.account() != "marlow" || r.pin() != "kept" {
 		t.Errorf("got %s, pin %s, want marlow, kept", r.account(), r.pin())
+	}
+}
+
+// interloper moves a pin on its own account just before another's second write of it.
+type interloper struct {
+	store.Backend
+	writes atomic.Int64
+	to     account.ID
+}
+
+func (f *interloper) Put(ctx context.Context, r store.Record, c store.Condition) (store.Record, error) {
+	if r.Kind == store.KindPin && f.writes.Add(1) == 2 {
+		var theirs pin.Record
+		if err := json.Unmarshal(r.Body, &theirs); err != nil {
+			return store.Record{}, err
+		}
+		theirs.Account = f.to
+		body, err := json.Marshal(theirs)
+		if err != nil {
+			return store.Record{}, err
+		}
+		moved := r
+		moved.Body = body
+		if _, err := f.Backend.Put(ctx, moved, c); err != nil {
+			return store.Record{}, err
+		}
+	}
+	return f.Backend.Put(ctx, r, c)
+}
+
+// pin-store-races: a request whose second move another process forestalled leaves the pin
+// where that one put it, also when the request itself is served by nobody.
+func TestRestoringUndoesNobodyElsesMove(t *testing.T) {
+	b := newBench(t, "marlow", "juniper", "rowan", "linden")
+	b.prefer("marlow", "juniper", "rowan", "linden")
+	b.served(ask{session: session(1)})
+	now := b.clock.now()
+	b.fold("linden", func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.WindowSpent, At: now, Spent: []account.Spent{{Window: account.FiveHour, ResetAt: now.Add(9 * time.Minute)}}}, account.Rules{})
+	})
+	for _, name := range []string{"marlow", "juniper", "rowan"} {
+		b.account(name).Queue(upstreamtest.FiveHourSpent(now.Add(time.Hour)))
+	}
+	_, url := b.process(store.New(&interloper{Backend: b.backend(), to: "acc-linden"}), nil)
+	if r := b.do(ask{session: session(1), url: url}); r.status != http.StatusTooManyRequests {
+		t.Fatalf("got %d %s", r.status, r.body)
+	}
+	pins, err := b.store.Pins(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pins {
+		if p.Account != "acc-linden" {
+			t.Errorf("got the pin on %s, want it where the other process moved it", p.Account)
+		}
 	}
 }
 

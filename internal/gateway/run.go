@@ -105,7 +105,7 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 		return false, err
 	}
 	if !won {
-		x.sit.Fresh = false
+		x.sit.Fresh, x.moved = false, nil // the pin is the winner's, and not ours to restore
 		*p = placement.Lost(x.sit)
 		return true, nil
 	}
