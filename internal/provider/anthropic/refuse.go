@@ -6,15 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"holdfast/internal/limits"
 	"holdfast/internal/provider"
-)
-
-const (
-	// patience is how long a wait clients sit out by themselves.
-	patience = time.Minute
-	// storePause is the wait told when the store was away and nothing else is known.
-	storePause = 2 * time.Second
 )
 
 // Refuse implements provider.Provider.
@@ -26,27 +18,10 @@ const (
 // longer wait, and a refusal that only the owner can end, says not to retry.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
-	until := r.RetryAt
-	hopeless := r.Kind == provider.NoAccount
-	switch r.Kind {
-	case provider.Exhausted:
-		if until.IsZero() {
-			until = r.ResetAt
-		}
-		exhausted(h, r, until)
-		hopeless = until.IsZero()
-	case provider.StoreUnavailable:
-		if until.IsZero() {
-			until = now.Add(storePause)
-		}
-	default: // RetryAt says it all
+	if r.Kind == provider.Exhausted {
+		exhausted(h, r, r.Until(now))
 	}
-	if !until.IsZero() {
-		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))
-	}
-	if hopeless || (!until.IsZero() && until.Sub(now) > patience) {
-		h.Set("X-Should-Retry", "false")
-	}
+	r.Wait(h, now)
 	return h, append(envelope(r), '\n')
 }
 
@@ -67,19 +42,11 @@ func exhausted(h http.Header, r provider.Refusal, until time.Time) {
 	if reset.IsZero() {
 		return
 	}
-	epoch := strconv.FormatInt(epochUp(reset), 10)
+	epoch := strconv.FormatInt(provider.EpochUp(reset), 10)
 	set("Reset", epoch)
 	if claim != "" {
 		set(wire+"-Reset", epoch)
 	}
-}
-
-// epochUp rounds up, so that a client that waits for the reset is not early.
-func epochUp(t time.Time) int64 {
-	if t.Nanosecond() > 0 {
-		return t.Unix() + 1
-	}
-	return t.Unix()
 }
 
 // StreamError implements provider.Provider.

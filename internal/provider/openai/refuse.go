@@ -3,18 +3,10 @@ package openai
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"holdfast/internal/limits"
 	"holdfast/internal/provider"
-)
-
-const (
-	// patience is how long a wait clients sit out by themselves.
-	patience = time.Minute
-	// storePause is the wait told when the store was away and nothing else is known.
-	storePause = 2 * time.Second
 )
 
 // Refuse implements provider.Provider.
@@ -26,41 +18,14 @@ const (
 // only the owner can end, says not to retry.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
-	until := r.RetryAt
-	hopeless := r.Kind == provider.NoAccount
-	switch r.Kind {
-	case provider.Exhausted:
-		if until.IsZero() {
-			until = r.ResetAt
-		}
-		hopeless = until.IsZero()
-	case provider.StoreUnavailable:
-		if until.IsZero() {
-			until = now.Add(storePause)
-		}
-	default: // RetryAt says it all
-	}
-	if !until.IsZero() {
-		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))
-	}
-	if hopeless || (!until.IsZero() && until.Sub(now) > patience) {
-		h.Set("X-Should-Retry", "false")
-	}
+	r.Wait(h, now)
 	e := errorOf(r)
 	if r.Kind == provider.Exhausted && !r.ResetAt.IsZero() {
-		e.ResetsAt, e.ResetsInSeconds = epochUp(r.ResetAt), limits.WaitSeconds(now, r.ResetAt)
+		e.ResetsAt, e.ResetsInSeconds = provider.EpochUp(r.ResetAt), limits.WaitSeconds(now, r.ResetAt)
 	}
 	return h, append(encode(struct {
 		Error inner `json:"error"`
 	}{e}), '\n')
-}
-
-// epochUp rounds up, so that a client that waits for the reset is not early.
-func epochUp(t time.Time) int64 {
-	if t.Nanosecond() > 0 {
-		return t.Unix() + 1
-	}
-	return t.Unix()
 }
 
 // StreamError implements provider.Provider. It cannot know which of the two kinds of

@@ -3,18 +3,9 @@ package xai
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
-	"holdfast/internal/limits"
 	"holdfast/internal/provider"
-)
-
-const (
-	// patience is how long a wait clients sit out by themselves.
-	patience = time.Minute
-	// storePause is the wait told when the store was away and nothing else is known.
-	storePause = 2 * time.Second
 )
 
 // Refuse implements provider.Provider.
@@ -29,26 +20,7 @@ const (
 // the owner can end, says not to retry.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
-	until := r.RetryAt
-	hopeless := r.Kind == provider.NoAccount
-	switch r.Kind {
-	case provider.Exhausted:
-		if until.IsZero() {
-			until = r.ResetAt
-		}
-		hopeless = until.IsZero()
-	case provider.StoreUnavailable:
-		if until.IsZero() {
-			until = now.Add(storePause)
-		}
-	default: // RetryAt says it all
-	}
-	if !until.IsZero() {
-		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))
-	}
-	if hopeless || (!until.IsZero() && until.Sub(now) > patience) {
-		h.Set("X-Should-Retry", "false")
-	}
+	r.Wait(h, now)
 	return h, append(encode(struct {
 		Code  string `json:"code"`
 		Error string `json:"error"`
