@@ -23,7 +23,6 @@ type answer struct {
 	resp       *http.Response
 	at         time.Time // when its headers arrived
 	reading    account.Reading
-	ctx        context.Context
 	cancel     context.CancelFunc
 	generation int64
 	// head is what was read of an error's body to judge it.
@@ -70,7 +69,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 		x.report.headers = now.Sub(x.start)
 	}
 	return &answer{
-		resp: resp, at: now, reading: x.prov.Read(resp.Header, now), ctx: ctx, cancel: cancel, generation: cred.Generation,
+		resp: resp, at: now, reading: x.prov.Read(resp.Header, now), cancel: cancel, generation: cred.Generation,
 	}, nil
 }
 
