@@ -19,6 +19,8 @@ import (
 	"holdfast/internal/logging"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 	"holdfast/internal/store"
 )
 
@@ -52,11 +54,15 @@ func build(log *slog.Logger) (http.Handler, error) {
 	table := cloud.Open(cfg, name, cloud.Key(os.Getenv("HOLDFAST_KMS_KEY_ID")))
 	go func() { _, _ = table.Box(context.Background()) }() // an error is told by the first request
 	return gateway.New(gateway.Options{
-		Store:     store.New(table),
-		OpenBox:   func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
-		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
-		Log:       log,
-		Version:   version,
+		Store:   store.New(table),
+		OpenBox: func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
+		Providers: map[account.Provider]provider.Provider{
+			account.Anthropic: anthropic.Provider{},
+			account.OpenAI:    openai.Provider{},
+			account.XAI:       xai.Provider{},
+		},
+		Log:     log,
+		Version: version,
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"holdfast/internal/command"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 )
 
 // version is set when a release is built.
@@ -25,6 +27,8 @@ func main() {
 		Program: os.Args[0],
 		Providers: map[account.Provider]provider.Provider{
 			account.Anthropic: anthropic.Provider{},
+			account.OpenAI:    openai.Provider{},
+			account.XAI:       xai.Provider{},
 		},
 		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,
