@@ -64,7 +64,7 @@ var (
 	// core decides: values in, values out.
 	core = []string{
 		"account", "body", "catalog", "clientkey", "conversation", "credential", "credentialfile",
-		"limits", "pick", "pin", "placement", "route", "sse",
+		"limits", "metric", "pick", "pin", "placement", "route", "sse",
 	}
 	// edges speak to the outside.
 	edges = []string{
