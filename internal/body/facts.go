@@ -16,10 +16,12 @@ type Facts struct {
 	SessionID          string // client_metadata.session_id
 	// Encrypted: some member named encrypted_content has a non-empty string value.
 	Encrypted bool
-	// Objects: the body names an uploaded file or a container, by an id that providers make
-	// ("file_…", "file-…" as file_id; "container_…", "cntr_…" as container or id, written
-	// plainly).
-	Objects bool
+	// Stored, Unstored: store is true, or false; neither when it is left to the provider.
+	Stored, Unstored bool
+	// Objects are the ids by which the body names what lives on one account, each once, in
+	// the body's order, at most maxObjects: files, containers, skills and vector stores, in
+	// the members and with the prefixes that providers have for them (see objects.go).
+	Objects []string
 	// Messages counts the elements of messages (or of input when that is an array).
 	Messages int
 	// FirstUser is the text of the first user message that has any (of messages, or of

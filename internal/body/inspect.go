@@ -25,7 +25,10 @@ const (
 type found struct {
 	model, maxTokens, userID, cacheKey, previous, conversation, session span
 
-	stream, encrypted, named, title bool
+	stream, encrypted, title, stored, unstored bool
+
+	// named has the ids that name objects; a row of its own, since release keeps it.
+	named [][]byte
 
 	// system and instructions hold the spans of their texts.
 	system, instructions []span
@@ -94,12 +97,13 @@ func (s *scanner) release() {
 		return
 	}
 	clear(f.toolNames)
+	clear(f.named)
 	f.messages.reset()
 	f.input.reset()
 	s.data, s.fault = nil, nil
 	s.found = found{
 		system: f.system[:0], instructions: f.instructions[:0], messages: f.messages, input: f.input,
-		toolNames: f.toolNames[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
+		toolNames: f.toolNames[:0], named: f.named[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
 	}
 	scanners.Put(s)
 }
@@ -111,6 +115,9 @@ func (s *scanner) member(name []byte, i, depth int) int {
 		s.model, i = s.str(i, depth)
 	case "stream":
 		s.stream = s.at(i) == 't'
+		return s.skip(i, depth)
+	case "store":
+		s.stored, s.unstored = s.at(i) == 't', s.at(i) == 'f'
 		return s.skip(i, depth)
 	case "max_tokens":
 		from := i
@@ -370,7 +377,9 @@ func (s *scanner) facts() Facts {
 		Conversation:       s.id(s.conversation),
 		SessionID:          s.id(s.session),
 		Encrypted:          s.encrypted,
-		Objects:            s.named,
+		Stored:             s.stored,
+		Unstored:           s.unstored,
+		Objects:            s.objectIDs(),
 		ToolsEmpty:         s.toolsEmpty,
 		OutputTitle:        s.title,
 		SystemHash:         s.systemHash(),

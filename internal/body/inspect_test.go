@@ -54,7 +54,7 @@ func TestFacts(t *testing.T) {
 			UserID: `{"device_id":"d-7","account_uuid":"","session_id":"3b1e6c1a-5d0f-4a55-9c0b-0a4f2f7d1c11"}`,
 		},
 		"responses": {
-			Model: "gpt-5.5", Stream: true, Messages: 3, FirstUser: "Fix the build.", Encrypted: true,
+			Model: "gpt-5.5", Stream: true, Messages: 3, FirstUser: "Fix the build.", Encrypted: true, Unstored: true,
 			PromptCacheKey: "0199f0c0-0000-7000-8000-000000000001", SessionID: "0199f0c0-0000-7000-8000-000000000001",
 		},
 		"responses with state": {Model: "gpt-5.5", FirstUser: "Go on.", PreviousResponseID: "resp_1", Conversation: "conv_1"},
@@ -109,10 +109,22 @@ func TestFactsOfOddBodies(t *testing.T) {
 		{"max_tokens beyond int64", `{"max_tokens":99999999999999999999}`, facts{}},
 		{"encrypted content without a value", `{"input":[{"encrypted_content":null},{"encrypted_content":""},{"encrypted_content":{"a":"b"}}]}`, facts{Messages: 3}},
 		{"encrypted content, deep", `{"input":[{"output":[{"a":[{"encrypted\u005fcontent":"x"}]}]}]}`, facts{Messages: 1, Encrypted: true}},
-		{"a file", `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011C"}}]}]}`, facts{Messages: 1, Objects: true}},
+		{"a file", `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011C"}}]}]}`, facts{Messages: 1, Objects: []string{"file_011C"}}},
 		{"a tool's own file id", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"file_id":"readme"}}]}]}`, facts{Messages: 1}},
-		{"a container", `{"container":"container_011C"}`, facts{Objects: true}},
-		{"a container with skills", `{"container":{"id":"container_011C","skills":[]}}`, facts{Objects: true}},
+		{"a container", `{"container":"container_011C"}`, facts{Objects: []string{"container_011C"}}},
+		{"a container with skills", `{"container":{"id":"container_011C","skills":[]}}`, facts{Objects: []string{"container_011C"}}},
+		{"a container of a tool and its files", `{"x":[{"type":"code_interpreter","container":"cntr_1"},{"container":{"type":"auto","file_ids":["file-a","file-b", "file-a"]}}]}`, facts{Objects: []string{"cntr_1", "file-a", "file-b"}}},
+		{"a container of an earlier call", `{"input":[{"type":"code_interpreter_call","id":"ci_1","container_id":"cntr_2"}]}`, facts{Messages: 1, Objects: []string{"cntr_2"}}},
+		{"a batch's input", `{"input_file_id":"file-in"}`, facts{Objects: []string{"file-in"}}},
+		{"a skill of the workspace", `{"container":{"skills":[{"type":"custom","skill_id":"skill_01"},{"type":"anthropic","skill_id":"pptx"}]}}`, facts{Objects: []string{"skill_01"}}},
+		{"vector stores", `{"x":[{"type":"file_search","vector_store_ids":["vs_1","vs_2"]}]}`, facts{Objects: []string{"vs_1", "vs_2"}}},
+		{"one file many times", `{"input":[{"file_id":"file-a"},{"file_id":"file-a"}]}`, facts{Messages: 2, Objects: []string{"file-a"}}},
+		{"more files than are kept", `{"file_ids":["file-` + strings.Join(strings.Split("abcdefghijklmnopqrst", ""), `","file-`) + `"]}`, facts{Objects: strings.Split("file-"+strings.Join(strings.Split("abcdefghijklmnop", ""), " file-"), " ")}},
+		{"no ids", `{"file_id":"file_","file_ids":"file-a","container":"container_\u0041","id":"cntr_` + strings.Repeat("a", 129) + `","skill_id":"skill_a b","input_file_id":["file-a"]}`, facts{}},
+		{"an odd element ends a list", `{"file_ids":["file-a",7,"file-b"],"vector_store_ids":[]}`, facts{Objects: []string{"file-a"}}},
+		{"stored", `{"store":true}`, facts{Stored: true}},
+		{"not stored", `{"store":true,"store":false}`, facts{Unstored: true}},
+		{"store of another type", `{"store":"false"}`, facts{}},
 		{"a new container", `{"container":{"skills":[]}}`, facts{}},
 		{"a file in a text", `{"input":"\"file_id\":\"file_011C\""}`, facts{FirstUser: `"file_id":"file_011C"`}},
 		{"encrypted content in a text", `{"input":"{\"encrypted_content\":\"x\"}"}`, facts{FirstUser: `{"encrypted_content":"x"}`}},
@@ -211,8 +223,8 @@ func TestSyntaxErrors(t *testing.T) {
 			if want := (body.SyntaxError{Offset: tt.offset, Reason: tt.reason}); *got != want {
 				t.Errorf("error: got %+v, want %+v", *got, want)
 			}
-			if f != (body.Facts{}) {
-				t.Errorf("facts beside an error: got %+v, want none", f)
+			if diff := cmp.Diff(body.Facts{}, f); diff != "" {
+				t.Errorf("facts beside an error (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -267,6 +279,7 @@ func FuzzInspect(f *testing.F) {
 	for _, data := range []string{
 		``, `{`, `[]`, `{}`, `{"a":[{},[],[[]],{"b":{"c":null}}],"d":-0.5e+7}`, `{"a":1}}`, `{"a":[}`,
 		"{\"a\":\"\\ud800\\u0041\xff\",\"mod\\u0065l\":\"x\"}", `{"model":"a","model":1,"tools":[{"type":"t"},{"name":"n"}],"tools":[]}`,
+		`{"file_ids":["file-a" ,"file_b",{"id":"cntr_c"}],"container":{"id":"container_d","file_id":"file-"},"store":false,"vector_store_ids":["vs_a"}`,
 		`{"system":"Now: 10:42\nMar 4\nabc1234\nsteady\n<system-reminder>x","input":"<system-reminder>a</system-reminder> b"}`,
 	} {
 		f.Add([]byte(data))

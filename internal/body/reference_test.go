@@ -29,10 +29,19 @@ func reference(data []byte) body.Facts {
 		Conversation:       id(root["conversation"]),
 		SessionID:          id(members(root["client_metadata"])["session_id"]),
 		Encrypted:          hasMember(data, encryptedContent),
-		Objects:            hasMember(data, namesObject),
+		Stored:             string(root["store"]) == "true",
+		Unstored:           string(root["store"]) == "false",
 		Messages:           len(turns),
 		ToolsEmpty:         root["tools"] != nil && elements(root["tools"]) != nil && len(elements(root["tools"])) == 0,
 	}
+	hasMember(data, func(name string, raw json.RawMessage) bool {
+		for _, id := range objectIDs(name, raw) {
+			if !slices.Contains(f.Objects, id) && len(f.Objects) < 16 {
+				f.Objects = append(f.Objects, id)
+			}
+		}
+		return false
+	})
 	if f.Conversation == "" {
 		f.Conversation = id(members(root["conversation"])["id"])
 	}
@@ -215,21 +224,36 @@ func encryptedContent(name string, raw json.RawMessage) bool {
 	return ok && s != "" && name == "encrypted_content"
 }
 
-// namesObject looks at the value as it is written: ids have no escapes.
-func namesObject(name string, raw json.RawMessage) bool {
-	var prefixes []string
-	switch name {
-	case "file_id":
-		prefixes = []string{`"file_`, `"file-`}
-	case "container", "id":
-		prefixes = []string{`"container_`, `"cntr_`}
+var objectMembers = map[string]*regexp.Regexp{
+	"id": containerID, "container": containerID, "container_id": containerID,
+	"file_id": fileID, "input_file_id": fileID, "file_ids": fileID,
+	"skill_id": regexp.MustCompile(`^"skill_[A-Za-z0-9_-]+"$`), "vector_store_ids": regexp.MustCompile(`^"vs_[A-Za-z0-9_-]+"$`),
+}
+
+var (
+	containerID = regexp.MustCompile(`^"(container_|cntr_)[A-Za-z0-9_-]+"$`)
+	fileID      = regexp.MustCompile(`^"(file_|file-)[A-Za-z0-9_-]+"$`)
+)
+
+// objectIDs looks at values as they are written: ids have no escapes.
+func objectIDs(name string, raw json.RawMessage) []string {
+	form := objectMembers[name]
+	if form == nil {
+		return nil
 	}
-	for _, p := range prefixes {
-		if strings.HasPrefix(string(raw), p) {
-			return true
+	values := []json.RawMessage{raw}
+	if strings.HasSuffix(name, "_ids") {
+		values = elements(raw)
+	}
+	var ids []string
+	for _, v := range values {
+		v := strings.Trim(string(v), " \t\r\n")
+		if !form.MatchString(v) || len(v) > 130 {
+			break
 		}
+		ids = append(ids, strings.Trim(v, `"`))
 	}
-	return false
+	return ids
 }
 
 // hasMember walks the tokens, because a map would lose members that come twice.

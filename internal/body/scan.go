@@ -224,22 +224,18 @@ func (s *scanner) key(i int) (name []byte, value int) {
 	switch string(name) {
 	case "encrypted_content":
 		s.encrypted = s.encrypted || s.at(i) == '"' && s.at(i+1) != '"'
-	case "file_id":
-		s.named = s.named || s.begins(i, `"file_`, `"file-`)
-	case "container", "id":
-		s.named = s.named || s.begins(i, `"container_`, `"cntr_`)
+	case "id", "container", "container_id":
+		s.note(i, containers)
+	case "file_id", "input_file_id":
+		s.note(i, files)
+	case "file_ids":
+		s.noteAll(i, files)
+	case "skill_id":
+		s.note(i, skills)
+	case "vector_store_ids":
+		s.noteAll(i, vectorStores)
 	}
 	return name, i
-}
-
-// begins reports whether the text at i begins with one of the prefixes.
-func (s *scanner) begins(i int, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if i >= 0 && i+len(p) <= len(s.data) && string(s.data[i:i+len(p)]) == p {
-			return true
-		}
-	}
-	return false
 }
 
 // skip scans a value of any kind that depth containers are around.

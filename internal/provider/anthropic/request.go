@@ -58,7 +58,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Model:  f.Model,
 		Family: Family(f.Model),
 		Stream: f.Stream,
-		Bound:  f.Objects,
+		Bound:  len(f.Objects) > 0,
 		// The low-priority lane and the grace window belong to the account that offered
 		// them; elsewhere the header asks for what was never offered.
 		Stay: h.Get("Anthropic-Usage-Limit") != "",

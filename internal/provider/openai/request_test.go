@@ -107,7 +107,7 @@ func TestBound(t *testing.T) {
 		{"encrypted reasoning", http.Header{}, body.Facts{Encrypted: true}, true},
 		{"an earlier response", http.Header{}, body.Facts{PreviousResponseID: "resp_1"}, true},
 		{"a conversation", http.Header{}, body.Facts{Conversation: "conv_1"}, true},
-		{"a file", http.Header{}, body.Facts{Objects: true}, true},
+		{"a file", http.Header{}, body.Facts{Objects: []string{"file-a"}}, true},
 	} {
 		if got := (openai.Provider{}).Inspect("POST", "/v1/responses", c.h, c.f).Bound; got != c.want {
 			t.Errorf("%s: got bound %v, want %v", c.name, got, c.want)

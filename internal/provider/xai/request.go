@@ -56,7 +56,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Role:   role(method, path, f),
 		Model:  f.Model,
 		Stream: f.Stream,
-		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || f.Objects,
+		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || len(f.Objects) > 0,
 	}
 	if r.Model == "" {
 		r.Model = sessionID(h.Get(modelHeader))

@@ -43,7 +43,7 @@ func TestBound(t *testing.T) {
 		{"encrypted reasoning", body.Facts{Encrypted: true}, true},
 		{"previous response", body.Facts{PreviousResponseID: "r"}, true},
 		{"stored conversation", body.Facts{Conversation: "c"}, true},
-		{"file", body.Facts{Objects: true}, true},
+		{"file", body.Facts{Objects: []string{"file-a"}}, true},
 	} {
 		if got := (xai.Provider{}).Inspect("POST", "/v1/responses", grokCLI, c.f).Bound; got != c.want {
 			t.Errorf("%s: got bound %v, want %v", c.name, got, c.want)

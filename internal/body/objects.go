@@ -1,0 +1,87 @@
+package body
+
+const (
+	// maxObjects bounds the ids of objects that are told of one body.
+	maxObjects = 16
+	// maxObjectID bounds one, in bytes. Those that providers make have 20 to 60.
+	maxObjectID = 128
+)
+
+// Prefixes of ids by the sort of object, as Anthropic, OpenAI and xAI make them. An id is a
+// prefix and then letters, digits, '_' and '-', written plainly; all else in such a member
+// is somebody's own word, such as an argument of a tool.
+var (
+	containers   = []string{"container_", "cntr_"}
+	files        = []string{"file_", "file-"}
+	skills       = []string{"skill_"}
+	vectorStores = []string{"vs_"}
+)
+
+// note keeps the id that is the value at i, if it is one.
+func (s *scanner) note(i int, prefixes []string) {
+	if id := s.objectID(i, prefixes); id != nil {
+		s.keepObject(id)
+	}
+}
+
+// noteAll keeps the ids in the array at i, up to the first element that is none.
+func (s *scanner) noteAll(i int, prefixes []string) {
+	if s.at(i) != '[' {
+		return
+	}
+	for more := true; more; more = s.at(i) == ',' {
+		i = s.space(i + 1)
+		id := s.objectID(i, prefixes)
+		if id == nil {
+			return
+		}
+		s.keepObject(id)
+		i = s.space(i + len(id) + len(`""`))
+	}
+}
+
+func (s *scanner) keepObject(id []byte) {
+	if len(s.named) == maxObjects {
+		return
+	}
+	for _, known := range s.named {
+		if string(known) == string(id) {
+			return
+		}
+	}
+	s.named = append(s.named, id)
+}
+
+// objectID is the id in the string at i; nil if there is none.
+func (s *scanner) objectID(i int, prefixes []string) []byte {
+	if i < 0 || s.at(i) != '"' {
+		return nil
+	}
+	text := s.data[i+1:]
+	for _, p := range prefixes {
+		if len(text) < len(p) || string(text[:len(p)]) != p {
+			continue
+		}
+		end := len(p)
+		for end < len(text) && end <= maxObjectID && isIDByte(text[end]) {
+			end++
+		}
+		if end > len(p) && end <= maxObjectID && end < len(text) && text[end] == '"' {
+			return text[:end]
+		}
+	}
+	return nil
+}
+
+func isIDByte(c byte) bool { return isWord(c) || c == '_' || c == '-' }
+
+func (s *scanner) objectIDs() []string {
+	if len(s.named) == 0 {
+		return nil
+	}
+	ids := make([]string, len(s.named))
+	for i, id := range s.named {
+		ids[i] = string(id)
+	}
+	return ids
+}
