@@ -39,6 +39,8 @@ type Credential struct {
 	Key Secret
 	// Access and Refresh are the tokens of a login; empty for a key.
 	Access, Refresh Secret
+	// IssuedAt is when Access was issued; zero when unknown.
+	IssuedAt time.Time
 	// ExpiresAt is when Access ends; zero when unknown.
 	ExpiresAt time.Time
 	// ClientID is the OAuth client the login was made with; a refresh must name it.
@@ -68,6 +70,7 @@ type plain struct {
 	Key        string    `json:"key,omitempty"`
 	Access     string    `json:"access,omitempty"`
 	Refresh    string    `json:"refresh,omitempty"`
+	IssuedAt   time.Time `json:"issued_at,omitzero"`
 	ExpiresAt  time.Time `json:"expires_at,omitzero"`
 	ClientID   string    `json:"client_id,omitempty"`
 	Scopes     []string  `json:"scopes,omitempty"`
@@ -78,7 +81,7 @@ type plain struct {
 // Plaintext encodes the credential with its secrets, for sealing.
 func (c Credential) Plaintext() ([]byte, error) {
 	return json.Marshal(plain{
-		c.Key.text, c.Access.text, c.Refresh.text, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Generation,
+		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Generation,
 	})
 }
 
@@ -89,7 +92,7 @@ func FromPlaintext(b []byte) (Credential, error) {
 		return Credential{}, err
 	}
 	return Credential{
-		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), ExpiresAt: p.ExpiresAt,
-		ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Generation: p.Generation,
+		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), IssuedAt: p.IssuedAt,
+		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Generation: p.Generation,
 	}, nil
 }

@@ -68,15 +68,17 @@ var (
 	}
 	// edges speak to the outside.
 	edges = []string{
-		"cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "seal", "store", "vault",
-		"awstest", "bench", "deploytest", "e2e", "functiontest", "simulate", "upstreamtest",
+		"apicall", "cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "refresh", "seal",
+		"store", "vault",
+		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "upstreamtest",
 	}
 	// adapters are edges to one thing outside each, such as a database, a key service or a
 	// platform. Whoever wires brings them together.
 	adapters = []string{"datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
 	simulated = []string{
-		"awstest", "bench", "deploytest", "e2e", "functiontest", "simulate", "store/memstore", "store/storetest", "upstreamtest",
+		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "store/memstore", "store/storetest",
+		"upstreamtest",
 	}
 	// inAWS know Amazon's packages; nobody else does.
 	inAWS = []string{"awstest", "cloud", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
@@ -120,7 +122,7 @@ func TestDirection(t *testing.T) {
 					"whoever is not an edge to AWS knows nothing of it",
 				},
 				{within(p.ImportPath, "store") && within(imported, "gateway", "forward", "command", "vault", "seal"), "the store serves; it does not know by whom it is used"},
-				{within(p.ImportPath, "gateway", "forward") && (within(imported, "command") || within(imported, adapters...)), "the gateway gets its store, its box and its log from the wiring"},
+				{within(p.ImportPath, "gateway", "forward", "refresh", "apicall") && (within(imported, "command") || within(imported, adapters...)), "who serves gets its store, its box and its log from the wiring"},
 				{!within(p.ImportPath, simulated...) && within(imported, simulated...) && !(within(p.ImportPath, "command") && within(imported, "simulate")), "what simulates is for demonstrations and tests"},
 				{strings.HasPrefix(imported, "github.com/spf13/") && !within(p.ImportPath, "command"), "only the command line parses flags"},
 				{strings.HasPrefix(imported, "modernc.org/") && !within(p.ImportPath, "store/sqlitestore"), "only the embedded store knows its database"},

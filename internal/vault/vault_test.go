@@ -30,8 +30,8 @@ func newVault(t *testing.T) vault.Vault {
 func login(generation int64) credential.Credential {
 	return credential.Credential{
 		Access: credential.NewSecret("access-EXAMPLE"), Refresh: credential.NewSecret("refresh-EXAMPLE"),
-		ExpiresAt: time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC), ClientID: "client", Scopes: []string{"a"},
-		Principal: "somebody", Generation: generation,
+		IssuedAt: time.Date(2027, 3, 4, 2, 0, 0, 0, time.UTC), ExpiresAt: time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC),
+		ClientID: "client", Scopes: []string{"a"}, Principal: "somebody", Generation: generation,
 	}
 }
 

@@ -146,7 +146,7 @@ func (b *Backend) transaction(kind store.Kind, f func() error) error {
 // flush sets whether the next transaction is on the disk before it ends. The doc comment
 // of the package says why it is for some and not for all.
 func (b *Backend) flush(kind store.Kind) error {
-	durable := kind == store.KindCredential || kind == store.KindDataKey || kind == store.KindCatalog
+	durable := kind == store.KindCredential || kind == store.KindDataKey || kind == store.KindCatalog || kind == store.KindRenewal
 	if durable == b.durable {
 		return nil
 	}

@@ -37,8 +37,8 @@
 // # What survives
 //
 // Whatever a call answered survives the end of the process, however it ends: the operating
-// system has it. Against a loss of power, credentials, the data key and the catalog are
-// flushed to the disk before the call answers. Pins and states are not: the last of them,
+// system has it. Against a loss of power, credentials, renewals, the data key and the
+// catalog are flushed to the disk before the call answers. Pins and states are not: the last of them,
 // back to when the log was last flushed, may be gone, though never half of one and never
 // an earlier one without the later ones. A lost pin costs a cached prefix, a lost reading
 // comes again with the next answer; a rotated credential would be lost for good.
