@@ -29,7 +29,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## Serve on 127.0.0.1:8787: ANTHROPIC_API_KEY as an account if set, else a simulation (needs Go only)
+run: build ## Serve on 127.0.0.1:8787: ANTHROPIC_, OPENAI_ and XAI_API_KEY as accounts if set, else a simulation (needs Go only)
 	@exec bin/holdfast serve --try
 
 .PHONY: build

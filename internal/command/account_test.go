@@ -133,9 +133,8 @@ func TestAccountAddRefuses(t *testing.T) {
 		args []string
 	}{
 		{"no name", 2, "needs NAME", []string{"account", "add"}},
-		{"no provider", 2, "--provider anthropic", []string{"account", "add", "x", "--key-env", "KEY"}},
-		{"provider of a later time", 2, "openai accounts are not supported yet; supported: anthropic", []string{"account", "add", "x", "--provider", "openai", "--key-env", "KEY"}},
-		{"unknown provider", 2, `no provider "acme"; supported: anthropic`, []string{"account", "add", "x", "--provider", "acme", "--key-env", "KEY"}},
+		{"no provider", 2, "with --provider anthropic, openai or xai", []string{"account", "add", "x", "--key-env", "KEY"}},
+		{"unknown provider", 2, `no provider "acme"; it is one of anthropic, openai or xai`, []string{"account", "add", "x", "--provider", "acme", "--key-env", "KEY"}},
 		{"no credential", 2, "--key-env VARIABLE, --key-stdin or --import FILE", add()},
 		{"two credentials", 2, "not several", add("--key-env", "KEY", "--key-stdin")},
 		{"secret as an argument", 2, "never given as an argument", add(apiKey)},
@@ -344,7 +343,7 @@ func TestAccountDrainOrderOverage(t *testing.T) {
 	b.refuses(1, `no account "nobody"`, "account", "order", "anthropic", "nobody")
 	b.refuses(2, "named twice", "account", "order", "anthropic", "a", "a")
 	b.refuses(2, "needs NAME", "account", "order", "anthropic")
-	b.refuses(2, "xai accounts are not supported yet", "account", "order", "xai", "a")
+	b.refuses(1, `account "a" belongs to anthropic, not to xai`, "account", "order", "xai", "a")
 	b.refuses(2, "say allow or deny", "account", "overage", "b", "perhaps")
 	b.refuses(1, `no account "nobody"`, "account", "drain", "nobody")
 	b.refuses(1, `no account "nobody"`, "account", "show", "nobody")

@@ -139,6 +139,7 @@ func (c *cli) root() *cobra.Command {
 			"that holds its prompt cache, and says early when accounts run out.",
 		Example: "  export ANTHROPIC_API_KEY=…\n" +
 			"  holdfast account add work --provider anthropic --key-env ANTHROPIC_API_KEY\n" +
+			"  holdfast account add chatgpt --provider openai --import ~/.codex/auth.json\n" +
 			"  holdfast key create laptop\n" +
 			"  holdfast serve",
 		SilenceErrors:     true,
@@ -267,22 +268,25 @@ func (c *cli) program() string {
 	return "holdfast"
 }
 
+// providerNames are the providers that there are, for a sentence: "anthropic, openai or xai".
+func (c *cli) providerNames() string {
+	var names []string
+	for _, p := range account.Providers {
+		if _, ok := c.Providers[p]; ok {
+			names = append(names, string(p))
+		}
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
 // providerOf reads a provider's name from the command line.
 func (c *cli) providerOf(name string) (account.Provider, error) {
 	p := account.Provider(strings.ToLower(name))
 	if _, ok := c.Providers[p]; ok {
 		return p, nil
 	}
-	var supported []string
-	known := false
-	for _, each := range account.Providers {
-		known = known || each == p
-		if _, ok := c.Providers[each]; ok {
-			supported = append(supported, string(each))
-		}
-	}
-	if known {
-		return "", usageError(fmt.Sprintf("%s accounts are not supported yet; supported: %s", p, strings.Join(supported, ", ")))
-	}
-	return "", usageError(fmt.Sprintf("there is no provider %q; supported: %s", name, strings.Join(supported, ", ")))
+	return "", usageError(fmt.Sprintf("there is no provider %q; it is one of %s", name, c.providerNames()))
 }

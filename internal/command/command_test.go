@@ -307,7 +307,7 @@ func TestPolicy(t *testing.T) {
 	if got := decode[map[string]any](t, b.must("policy", "anthropic", "--json")); got["threshold"] != nil {
 		t.Errorf("policy --json shows %v", got)
 	}
-	b.refuses(2, "openai accounts are not supported yet", "policy", "openai", "order")
+	b.refuses(2, `no provider "acme"; it is one of anthropic, openai or xai`, "policy", "acme", "order")
 }
 
 func TestStatus(t *testing.T) {

@@ -200,14 +200,14 @@ func (c *cli) accountAdd() *cobra.Command {
 		Args: exactly("NAME"),
 	}
 	from.flags(cmd)
-	cmd.Flags().StringVar(&providerName, "provider", "", "whose account it is: anthropic")
+	cmd.Flags().StringVar(&providerName, "provider", "", "whose account it is: "+c.providerNames())
 	cmd.Flags().StringVar(&baseURL, "base-url", "", "another host in place of the provider's, such as http://127.0.0.1:9000")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := catalog.CheckName(args[0]); err != nil {
 			return err
 		}
 		if providerName == "" {
-			return usageError("say whose account it is, with --provider anthropic")
+			return usageError("say whose account it is, with --provider " + c.providerNames())
 		}
 		p, err := c.providerOf(providerName)
 		if err != nil {

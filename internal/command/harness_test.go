@@ -16,6 +16,8 @@ import (
 	"holdfast/internal/command"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 	"holdfast/internal/seal"
 	"holdfast/internal/store"
 	"holdfast/internal/store/sqlitestore"
@@ -97,7 +99,7 @@ func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) com
 	return command.Options{
 		Version:   "1.2.3",
 		Program:   b.program,
-		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
+		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{}},
 		Stdin:     stdin, Stdout: stdout, Stderr: stderr,
 		LookupEnv: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		Environ:   b.environ,

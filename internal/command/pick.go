@@ -28,13 +28,13 @@ func (c *cli) pickCommand() *cobra.Command {
 			"sent and nothing changes. A conversation that has an account stays there, whatever this says.",
 		Args: exactly(""),
 	}
-	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: anthropic")
+	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: "+c.providerNames())
 	cmd.Flags().StringVar(&model, "model", "", "the model, as a client names it")
 	cmd.Flags().StringVar(&conversation, "conversation", "", "a conversation's name; it decides between accounts that are alike")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if providerName == "" || model == "" {
-			return usageError("say for which provider and model: holdfast pick --provider anthropic --model MODEL")
+			return usageError("say for which provider and model, such as: holdfast pick --provider anthropic --model MODEL")
 		}
 		p, err := c.providerOf(providerName)
 		if err != nil {

@@ -43,7 +43,7 @@ func (c *cli) serveCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&address, "addr", defaultAddress, "where to listen")
 	cmd.Flags().BoolVar(&demo, "demo", false, "serve two simulated accounts, apart from your own: no provider is asked")
-	cmd.Flags().BoolVar(&try, "try", false, "for a first look: with no account yet, take ANTHROPIC_API_KEY as one, else do as --demo; print how to call it")
+	cmd.Flags().BoolVar(&try, "try", false, "for a first look: take "+c.variableNames()+" as accounts of providers that have none; without any account do as --demo; print how to call it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if c.table != "" && (demo || try) {
 			return usageError("--demo and --try are for a first look on this machine alone; they do not go with --table")

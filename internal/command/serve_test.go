@@ -196,6 +196,49 @@ func TestServeTryTakesKey(t *testing.T) {
 	}
 }
 
+// Each provider's variable makes an account of its own, and what is printed is for those
+// that there are.
+func TestServeTryTakesEachProvidersKey(t *testing.T) {
+	b := newBench(t)
+	b.env["OPENAI_API_KEY"] = "sk-proj-EXAMPLE"
+	s := b.serve("--try")
+	out := s.stdout.String()
+	key := s.printedKey(t)
+	for _, want := range []string{
+		"curl " + s.url + "/v1/responses", `"model":"gpt-5.5"`, "HOLDFAST_KEY=" + key + " codex",
+		"model_provider = \"holdfast\"\n[model_providers.holdfast]\nname = \"holdfast\"\nbase_url = \"" + s.url + "/v1\"\nenv_key = \"HOLDFAST_KEY\"\nwire_api = \"responses\"\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("what is printed lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "/v1/messages") || strings.Contains(out, "grok") {
+		t.Errorf("what is printed speaks of providers without an account:\n%s", out)
+	}
+	if code := s.stop(); code != 0 || b.order() != "openai" {
+		t.Fatalf("status %d, accounts %q", code, b.order())
+	}
+
+	b.env["XAI_API_KEY"] = "xai-EXAMPLE"
+	b.env["OPENAI_API_KEY"] = "sk-proj-EXAMPLE-other"
+	s = b.serve("--try")
+	out = s.stdout.String()
+	for _, want := range []string{`"model":"grok-4.6"`, "[model.holdfast-grok]", "base_url = \"" + s.url + "/v1\"\napi_backend = \"responses\"", "codex"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("what is printed lacks %q:\n%s", want, out)
+		}
+	}
+	said := s.stderr.String()
+	for _, want := range []string{"Answers are real, and are charged: accounts openai (key), xai (key)", "account login openai --key-env OPENAI_API_KEY"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it did not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said+out, "EXAMPLE") {
+		t.Error("a secret is shown")
+	}
+}
+
 func TestServeWithoutTry(t *testing.T) {
 	b := newBench(t)
 	b.env["ANTHROPIC_API_KEY"] = apiKey

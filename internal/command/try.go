@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -17,11 +18,17 @@ import (
 
 // Names of what --try and --demo make.
 const (
-	tryKey      = "try"
-	tryAccount  = "anthropic"
-	tryVariable = "ANTHROPIC_API_KEY"
-	demoDir     = "demo"
+	tryKey  = "try"
+	demoDir = "demo"
 )
+
+// tryVariables are where --try finds an API key of each provider. The account that it
+// makes of one has the provider's name.
+var tryVariables = map[account.Provider]string{
+	account.Anthropic: "ANTHROPIC_API_KEY",
+	account.OpenAI:    "OPENAI_API_KEY",
+	account.XAI:       "XAI_API_KEY",
+}
 
 // prepare opens the data that a server is to use: the owner's, or for a demonstration
 // data of its own. It does and says what --demo and --try promise.
@@ -48,7 +55,7 @@ func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, e
 		if err := d.Close(); err != nil {
 			return nil, err
 		}
-		c.say("There is no account yet and %s is not set, so this is a demonstration.", tryVariable)
+		c.say("There is no account yet, and none of %s is set, so this is a demonstration.", c.variableNames())
 	}
 	dir = filepath.Join(dir, demoDir)
 	d, err := openData(ctx, dir)
@@ -83,7 +90,7 @@ func (c *cli) prepareTable(ctx context.Context) (*data, error) {
 // sayOfEmpty says what is missing for a request to be served.
 func (c *cli) sayOfEmpty(all catalog.Catalog) {
 	if len(all.Accounts) == 0 {
-		c.say("There is no account yet, so every request will be refused. Add one meanwhile: %s account add NAME --provider anthropic --key-env %s%s", c.program(), tryVariable, c.place())
+		c.say("There is no account yet, so every request will be refused. Add one meanwhile: %s account add NAME --provider anthropic|openai|xai --key-env VARIABLE%s", c.program(), c.place())
 	} else if len(all.Keys) == 0 {
 		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: %s key create NAME%s", c.program(), c.place())
 	}
@@ -100,42 +107,67 @@ func (c *cli) prepareOwn(ctx context.Context, d *data, dir, url string, try bool
 		c.sayOfEmpty(all)
 		return true, nil
 	}
-	text, ok := c.LookupEnv(tryVariable)
-	ok = ok && strings.TrimSpace(text) != ""
-	if len(all.Accounts) == 0 {
-		if !ok {
-			return false, nil
+	for _, p := range account.Providers {
+		if _, ok := c.Providers[p]; !ok {
+			continue
 		}
-		if text, err = headerSafe(text, "the environment variable "+tryVariable); err != nil {
+		if err := c.tryProvider(ctx, d, dir, all, p); err != nil {
 			return false, err
-		}
-		key := obtained{Credential: credential.Credential{Key: credential.NewSecret(text)}, kind: account.Key}
-		if err := c.add(ctx, d, account.Account{Name: tryAccount, Provider: account.Anthropic}, key); err != nil {
-			return false, err
-		}
-		c.say("It holds %s, sealed, in %s. Remove it with: %s account remove %s", tryVariable, dir, c.program(), tryAccount)
-	} else if a, there := all.Account(tryAccount); there && ok && a.Kind == account.Key {
-		v, err := d.vault(ctx)
-		if err != nil {
-			return false, err
-		}
-		held, _, err := v.Load(ctx, a.ID)
-		if err == nil && held.Key.Reveal() != strings.TrimSpace(text) {
-			c.say("%s is not the key that account %s was made of. To use it: %s account login %[2]s --key-env %[1]s", tryVariable, tryAccount, c.program())
 		}
 	}
-	if err := c.sayWhoAnswers(ctx, d); err != nil {
+	if all, err = d.catalog(ctx); err != nil || len(all.Accounts) == 0 {
 		return false, err
 	}
+	c.sayWhoAnswers(all)
 	return true, c.invite(ctx, d, url)
 }
 
-// sayWhoAnswers tells a first look from a demonstration.
-func (c *cli) sayWhoAnswers(ctx context.Context, d *data) error {
-	all, err := d.catalog(ctx)
-	if err != nil {
-		return err
+// tryProvider makes an account of the provider's variable, where that is set and the
+// provider has no account yet. Of a key that is not the account's it tells.
+func (c *cli) tryProvider(ctx context.Context, d *data, dir string, all catalog.Catalog, p account.Provider) error {
+	variable, name := tryVariables[p], string(p)
+	text, ok := c.LookupEnv(variable)
+	if !ok || strings.TrimSpace(text) == "" {
+		return nil
 	}
+	a, there := all.Account(name)
+	switch {
+	case len(all.Of(p)) == 0 && !there:
+		text, err := headerSafe(text, "the environment variable "+variable)
+		if err != nil {
+			return err
+		}
+		key := obtained{Credential: credential.Credential{Key: credential.NewSecret(text)}, kind: account.Key}
+		if err := c.add(ctx, d, account.Account{Name: name, Provider: p}, key); err != nil {
+			return err
+		}
+		c.say("It holds %s, sealed, in %s. Remove it with: %s account remove %s", variable, dir, c.program(), name)
+	case there && a.Provider == p && a.Kind == account.Key:
+		v, err := d.vault(ctx)
+		if err != nil {
+			return err
+		}
+		held, _, err := v.Load(ctx, a.ID)
+		if err == nil && held.Key.Reveal() != strings.TrimSpace(text) {
+			c.say("%s is not the key that account %s was made of. To use it: %s account login %[2]s --key-env %[1]s", variable, name, c.program())
+		}
+	}
+	return nil
+}
+
+// variableNames are the variables that --try takes keys from, for a sentence.
+func (c *cli) variableNames() string {
+	var names []string
+	for _, p := range account.Providers {
+		if _, ok := c.Providers[p]; ok {
+			names = append(names, tryVariables[p])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// sayWhoAnswers tells a first look from a demonstration.
+func (c *cli) sayWhoAnswers(all catalog.Catalog) {
 	var names []string
 	for _, a := range all.Accounts {
 		names = append(names, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
@@ -145,7 +177,6 @@ func (c *cli) sayWhoAnswers(ctx context.Context, d *data) error {
 		word = "accounts"
 	}
 	c.say("Answers are real, and are charged: %s %s. For the simulation: %s serve --demo", word, strings.Join(names, ", "), c.program())
-	return nil
 }
 
 // prepareDemo starts the simulated provider and puts its accounts into data of their own.
@@ -209,23 +240,6 @@ func (c *cli) invite(ctx context.Context, d *data, url string) error {
 		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: %s key revoke %[1]s", tryKey, c.program())
 		return nil
 	}
-	_, err = fmt.Fprintf(c.Stdout, invitation, url, secret.Reveal(), ExampleModel)
+	_, err = io.WriteString(c.Stdout, invitation(all, url, secret.Reveal()))
 	return err
 }
-
-// ExampleModel is the model of examples: one that a newcomer's key can use today.
-const ExampleModel = "claude-sonnet-5"
-
-const invitation = `
-Try it, from another terminal:
-
-  curl %[1]s/v1/messages \
-    -H "x-api-key: %[2]s" \
-    -H "anthropic-version: 2023-06-01" -H "content-type: application/json" \
-    -d '{"model":"%[3]s","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}'
-
-  ANTHROPIC_BASE_URL=%[1]s ANTHROPIC_AUTH_TOKEN=%[2]s claude
-
-  curl -H "x-api-key: %[2]s" %[1]s/_holdfast/status.json
-
-`

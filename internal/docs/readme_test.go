@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,8 @@ import (
 	"holdfast/internal/command"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 )
 
 func readme(t *testing.T) string {
@@ -67,7 +71,7 @@ func TestReadmeCommands(t *testing.T) {
 			seen++
 			var stdout, stderr bytes.Buffer
 			code := command.Run(t.Context(), append(words, "--help"), command.Options{
-				Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
+				Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{}},
 				Stdin:     strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 				LookupEnv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil }, Now: time.Now, Random: rand.Reader,
 			})
@@ -94,8 +98,8 @@ func isCommand(word string) bool {
 // its own.
 func TestReadmeModel(t *testing.T) {
 	for _, match := range regexp.MustCompile(`"model": ?"([^"]+)"`).FindAllStringSubmatch(readme(t), -1) {
-		if match[1] != command.ExampleModel {
-			t.Errorf("the README asks for model %s, the program for %s", match[1], command.ExampleModel)
+		if !slices.Contains(slices.Collect(maps.Values(command.ExampleModels)), match[1]) {
+			t.Errorf("the README asks for model %s, the program for one of %v", match[1], command.ExampleModels)
 		}
 	}
 }

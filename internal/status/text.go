@@ -15,7 +15,7 @@ import (
 )
 
 // NoAccounts is what a listing of accounts says when there is none.
-const NoAccounts = "There are no accounts yet. Add one: holdfast account add NAME --provider anthropic --key-env ANTHROPIC_API_KEY"
+const NoAccounts = "There are no accounts yet. Add one: holdfast account add NAME --provider anthropic|openai|xai --key-env VARIABLE"
 
 // WriteText writes the report for a terminal.
 func (r Report) WriteText(w io.Writer) error {
