@@ -30,16 +30,22 @@ func utilization(now time.Time, w account.Window) (float64, bool) {
 // fullest is the utilization of the fullest window that binds the request, 0 when nothing
 // is known.
 func fullest(now time.Time, r Request, s account.State) float64 {
-	most := 0.0
+	full, _ := Fullest(now, r, s)
+	return full
+}
+
+// Fullest is the utilization that policy order compares: that of the fullest window that
+// binds the request. It is 0 and false when no window is known.
+func Fullest(now time.Time, r Request, s account.State) (full float64, known bool) {
 	for name, w := range s.Windows {
 		if !account.Binds(name, r.Family) {
 			continue
 		}
-		if u, known := utilization(now, w); known {
-			most = max(most, u)
+		if u, told := utilization(now, w); told {
+			full, known = max(full, u), true
 		}
 	}
-	return most
+	return full, known
 }
 
 // weekly reports whether a window is a weekly one that binds the request.

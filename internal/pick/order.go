@@ -9,10 +9,6 @@ import (
 )
 
 func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Candidate, stands []Standing) {
-	threshold := p.Threshold
-	if threshold == 0 {
-		threshold = catalog.DefaultThreshold
-	}
 	over, cooling := -1, -1 // the least full of each
 	fulls := make([]float64, len(cs))
 	for i, c := range cs {
@@ -23,7 +19,7 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 		switch {
 		case stands[i].Usable() && d.Chosen >= 0:
 			part.Passed = Behind
-		case stands[i].Usable() && full < threshold:
+		case stands[i].Usable() && !Over(full, p):
 			d.Chosen, d.Reason = i, ByOrder
 		case stands[i].Usable():
 			part.Passed = OverThreshold
@@ -44,4 +40,14 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 	case cooling >= 0:
 		d.Chosen, d.Reason = cooling, LastResort
 	}
+}
+
+// Over reports whether policy order passes an account that is so full over: its
+// utilization is at the threshold or above.
+func Over(full float64, p catalog.Policy) bool {
+	threshold := p.Threshold
+	if threshold == 0 {
+		threshold = catalog.DefaultThreshold
+	}
+	return full >= threshold-slack
 }

@@ -1,6 +1,7 @@
 package pick_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -74,4 +75,74 @@ func TestOrderThreshold(t *testing.T) {
 		cs := []pick.Candidate{candidate("a", fiveHour(u)), candidate("b", fiveHour(0.5))}
 		wantChosen(t, cs, pick.Pick(now, catalog.Policy{Name: catalog.Order}, settings(), ordinary, cs), want)
 	}
+}
+
+// A utilization that was reckoned from what is left may lack a trifle of the threshold that
+// it is at.
+func TestOrderThresholdInDecimals(t *testing.T) {
+	used := func(left float64) float64 { return 1 - left }
+	for left, threshold := range map[float64]float64{0.9: 0.1, 0.7: 0.3, 0.2: 0.8, 0.1: 0.9} {
+		cs := []pick.Candidate{candidate("a", fiveHour(used(left))), candidate("b")}
+		p := catalog.Policy{Name: catalog.Order, Threshold: threshold}
+		wantChosen(t, cs, pick.Pick(now, p, settings(), ordinary, cs), "b")
+	}
+}
+
+// An account comes back by itself at its window's reset, or at the end of its cooldown:
+// not a nanosecond before, and nothing has to be remembered for it.
+func TestOrderComesBackAtTheInstant(t *testing.T) {
+	ends := now.Add(time.Hour)
+	rejected := func(c *pick.Candidate) {
+		c.State.Windows[account.FiveHour] = account.Window{Status: account.Rejected, ResetAt: ends, ObservedAt: now}
+	}
+	for name, c := range map[string]pick.Candidate{
+		"over the threshold":   candidate("a", window(account.FiveHour, 0.9, time.Hour)),
+		"a window rejected":    candidate("a", rejected),
+		"cooling":              candidate("a", fiveHour(0.1), cooling(time.Hour)),
+		"cooling, read at cap": candidate("a", window(account.FiveHour, 1, time.Hour), cooling(time.Hour)),
+		"guarding overage":     candidate("a", block(account.Block{Cause: account.CauseOverage, Window: account.FiveHour}, time.Hour)),
+		"paused":               candidate("a", block(account.Block{Cause: account.CauseThrottle}, time.Hour)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cs := []pick.Candidate{c, candidate("b", fiveHour(0.5))}
+			for at, want := range map[time.Time]string{
+				ends.Add(-1): "b",
+				ends:         "a",
+				ends.Add(1):  "a",
+			} {
+				wantChosen(t, cs, pick.Pick(at, order, settings(), ordinary, cs), want)
+			}
+		})
+	}
+}
+
+// TestOrderBySpecification reckons who serves from the rule's own words, in any number of
+// accounts: the first that is usable and below the threshold; else the least full of those
+// that are merely over it; else the least full of those that cool and guard nothing.
+func TestOrderBySpecification(t *testing.T) {
+	each(t, []catalog.Policy{order, {Name: catalog.Order, Threshold: 0.3}, {Name: catalog.Order, Threshold: 1}}, func(t *testing.T, _ *rand.Rand, p catalog.Policy, r pick.Request, cs []pick.Candidate) {
+		want, over, cools := -1, -1, -1
+		full := make([]float64, len(cs))
+		for i, c := range cs {
+			full[i], _ = pick.Fullest(now, r, c.State)
+			st := pick.Stand(now, r, c, settings())
+			switch {
+			case st.Usable() && full[i] < p.Threshold && want < 0:
+				want = i
+			case st.Usable() && (over < 0 || full[i] < full[over]):
+				over = i
+			case st.Blocked() && !guarded(c, r) && (cools < 0 || full[i] < full[cools]):
+				cools = i
+			}
+		}
+		if want < 0 {
+			want = over
+		}
+		if want < 0 {
+			want = cools
+		}
+		if got := pick.Pick(now, p, settings(), r, cs).Chosen; got != want {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	})
 }

@@ -7,8 +7,8 @@ import (
 	"holdfast/internal/catalog"
 )
 
-// slack absorbs what binary fractions add to decimal ones: room of exactly
-// background_headroom is room enough.
+// slack absorbs what binary fractions add to decimal ones, or lack: room of exactly
+// background_headroom is room enough, and 1 - 0.9 is at a threshold of 0.1.
 const slack = 1e-9
 
 // Yields reports whether a background request for a new conversation is to be turned away
