@@ -19,7 +19,7 @@ const (
 	KindOwner      Kind = "owner"      // by hashed id of an object that lives on one account: whose it is
 	KindLease      Kind = "lease"      // by what it is for: who may do it now
 	KindRenewal    Kind = "renewal"    // by account id: how far the renewal of its login has come
-	KindServing    Kind = "serving"    // by provider: the account that serves under policy order, and the switches
+	KindServing    Kind = "serving"    // by provider: who serves under policy order, and the newest switches; PROVIDER/past: older ones
 	KindPoll       Kind = "poll"       // "poll": when who was looked at, and who is backed off from
 	KindHistory    Kind = "history"    // by account id and day: readings, for forecasts
 )

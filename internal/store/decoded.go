@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/pin"
+	"holdfast/internal/serving"
 )
 
 // decoded remembers what the records that requests read decode to, so that a request pays
@@ -20,6 +21,7 @@ type decoded struct {
 	catalogs memory[*catalog.Catalog]
 	states   memory[account.State]
 	pins     memory[pin.Record]
+	servings memory[serving.Record]
 }
 
 // memory holds decoded values by the records' ids.
@@ -79,4 +81,9 @@ func (d *decoded) pin(r Record) (pin.Record, error) {
 	p, err := d.pins.of(r)
 	p.Revision = r.Revision
 	return p, err
+}
+
+func (d *decoded) serving(r Record) (ServingRecord, error) {
+	s, err := d.servings.of(r)
+	return ServingRecord{Record: s, Revision: r.Revision}, err
 }

@@ -86,6 +86,8 @@ type Query struct {
 	Pins        []string
 	States      []account.ID
 	Credentials []account.ID
+	// Serving are providers whose policy is order.
+	Serving []account.Provider
 }
 
 // View is the answer to a Query. What does not exist is absent from the maps, except
@@ -95,11 +97,12 @@ type View struct {
 	Pins        map[string]pin.Record
 	States      map[account.ID]StateRecord
 	Credentials map[account.ID]SealedRecord
+	Serving     map[account.Provider]ServingRecord
 }
 
 // Read answers a query in one round trip.
 func (s *Store) Read(ctx context.Context, q Query) (View, error) {
-	keys := make([]Key, 0, 1+len(q.Pins)+len(q.States)+len(q.Credentials))
+	keys := make([]Key, 0, 1+len(q.Pins)+len(q.States)+len(q.Credentials)+len(q.Serving))
 	if q.Catalog {
 		keys = append(keys, Key{KindCatalog, catalogID})
 	}
@@ -112,6 +115,9 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	for _, id := range q.Credentials {
 		keys = append(keys, Key{KindCredential, string(id)})
 	}
+	for _, p := range q.Serving {
+		keys = append(keys, servingKey(p))
+	}
 	v := View{
 		Pins:        make(map[string]pin.Record, len(q.Pins)),
 		States:      make(map[account.ID]StateRecord, len(q.States)),
@@ -119,6 +125,9 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	}
 	if q.Catalog {
 		v.Catalog = CatalogRecord{Catalog: &catalog.Catalog{}}
+	}
+	if len(q.Serving) > 0 {
+		v.Serving = make(map[account.Provider]ServingRecord, len(q.Serving))
 	}
 	if len(keys) == 0 {
 		return v, nil
@@ -153,6 +162,8 @@ func (s *Store) into(v *View, r Record) error {
 		v.States[account.ID(r.ID)], err = s.decoded.state(r)
 	case KindCredential:
 		v.Credentials[account.ID(r.ID)] = SealedRecord{r.Body, r.Revision}
+	case KindServing:
+		v.Serving[account.Provider(r.ID)], err = s.decoded.serving(r)
 	default: // no query asks for it
 	}
 	return err
@@ -356,16 +367,17 @@ func (s *Store) forget(ctx context.Context, key Key) error {
 }
 
 // Snapshot is what a report needs: the catalog, the state of every account in it, and the
-// sealed credentials and the pins where asked for. It is read by several calls and is no
+// sealed credentials, the pins and who serves where asked for. It is read by several calls and is no
 // snapshot in time.
 type Snapshot struct {
 	Catalog     CatalogRecord
 	States      map[account.ID]StateRecord
 	Credentials map[account.ID]SealedRecord
 	Pins        map[string]pin.Record
+	Serving     map[account.Provider]ServingRecord
 }
 
-// Snapshot reads what a report needs; whole adds credentials and pins. It is not for the
+// Snapshot reads what a report needs; whole adds credentials, pins and who serves. It is not for the
 // request path.
 func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
 	v, err := s.Read(ctx, Query{Catalog: true})
@@ -378,13 +390,13 @@ func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
 	}
 	q := Query{States: ids}
 	if whole {
-		q.Credentials = ids
+		q.Credentials, q.Serving = ids, account.Providers
 	}
 	of, err := s.Read(ctx, q)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials}
+	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials, Serving: of.Serving}
 	if whole {
 		snap.Pins, err = s.Pins(ctx)
 	}

@@ -49,6 +49,7 @@ func Run(t *testing.T, h Harness) {
 		{"Catalog", catalogTests},
 		{"Credential", credentialTests},
 		{"Forget", forgetTests},
+		{"Serving", servingTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.tests {

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
+	"holdfast/internal/serving"
+)
+
+// ServingRecord is who serves at a provider, as stored. The zero value is that of a
+// provider where nobody ever did. Values are shared: they MUST NOT be changed.
+type ServingRecord struct {
+	serving.Record
+	Revision int64
+}
+
+func servingKey(p account.Provider) Key { return Key{KindServing, string(p)} }
+func pastKey(p account.Provider) Key    { return Key{KindServing, string(p) + "/past"} }
+
+// ChangeServing applies change to the record of who serves at a provider and writes the
+// result if change says that it is worth it. base is the record as last read; when another
+// process wrote in between, change is applied to what it wrote, so that one switch is one
+// entry however many saw it. It returns the record as stored.
+//
+// Where change adds a switch to a record that is full, the record's own go to the past
+// first: whoever stops between the two has lost none, and doubled none.
+func (s *Store) ChangeServing(ctx context.Context, p account.Provider, base ServingRecord, change func(serving.Record) (serving.Record, bool)) (ServingRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	for range foldAttempts {
+		next, worth := change(base.Record)
+		if !worth {
+			return base, nil
+		}
+		if base.Full() && next.Count() > base.Count() {
+			if err := s.joinPast(ctx, p, base.Switches); err != nil {
+				return base, err
+			}
+		}
+		body, err := json.Marshal(next)
+		if err != nil {
+			return base, err
+		}
+		stored, err := s.backend.Put(ctx, Record{Key: servingKey(p), Body: body}, Condition{Revision: base.Revision})
+		if err == nil {
+			return ServingRecord{Record: next, Revision: stored.Revision}, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return base, fmt.Errorf("write who serves: %w", err)
+		}
+		if stored.Revision == 0 {
+			base = ServingRecord{}
+		} else if base, err = s.decoded.serving(stored); err != nil {
+			return base, err
+		}
+	}
+	return base, fmt.Errorf("write who serves at %s: %w", p, ErrConflict)
+}
+
+// joinPast adds a record's switches to the provider's past. Doing so twice changes nothing.
+func (s *Store) joinPast(ctx context.Context, p account.Provider, switches []serving.Switch) error {
+	key := pastKey(p)
+	found, err := s.backend.Get(ctx, []Key{key})
+	if err != nil {
+		return fmt.Errorf("read past switches: %w", err)
+	}
+	var base Record
+	if len(found) > 0 {
+		base = found[0]
+	}
+	for range foldAttempts {
+		past, err := pastOf(base)
+		if err != nil {
+			return err
+		}
+		if len(past.Switches) > 0 && past.Switches[0].N >= switches[0].N {
+			return nil // another process was faster
+		}
+		body, err := json.Marshal(past.Join(switches))
+		if err != nil {
+			return err
+		}
+		base, err = s.backend.Put(ctx, Record{Key: key, Body: body}, Condition{Revision: base.Revision})
+		if !errors.Is(err, ErrConflict) {
+			if err != nil {
+				return fmt.Errorf("write past switches: %w", err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("write past switches of %s: %w", p, ErrConflict)
+}
+
+func pastOf(r Record) (serving.Past, error) {
+	var past serving.Past
+	if r.Revision == 0 {
+		return past, nil
+	}
+	if err := json.Unmarshal(r.Body, &past); err != nil {
+		return past, fmt.Errorf("decode past switches: %w", err)
+	}
+	return past, nil
+}
+
+// Switches reads the history of who served at a provider, newest first. It is not for the
+// request path.
+func (s *Store) Switches(ctx context.Context, p account.Provider) ([]serving.Switch, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	records, err := s.backend.Get(ctx, []Key{servingKey(p), pastKey(p)})
+	if err != nil {
+		return nil, fmt.Errorf("read switches: %w", err)
+	}
+	var now ServingRecord
+	var past serving.Past
+	for _, r := range records {
+		if r.Key == pastKey(p) {
+			past, err = pastOf(r)
+		} else {
+			now, err = s.decoded.serving(r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return serving.History(now.Record, past), nil
+}
+
+// RecordServing looks who serves at each provider whose policy is order and writes down
+// what changed: a switch, or who stands before the serving account. It reads the store
+// itself, at the clock's instants, so that it never judges by what somebody read a while
+// ago. It is for a round of the poller, and for a command that changed what it depends on;
+// it costs two reads, and a write only for a change. One provider's trouble does not keep
+// the others from theirs.
+func (s *Store) RecordServing(ctx context.Context, clock func() time.Time) error {
+	v, err := s.Read(ctx, Query{Catalog: true})
+	if err != nil {
+		return err
+	}
+	var q Query
+	for _, p := range account.Providers {
+		if of := v.Catalog.Of(p); len(of) > 0 && v.Catalog.PolicyOf(p).Name == catalog.Order {
+			q.Serving = append(q.Serving, p)
+			for _, a := range of {
+				q.States = append(q.States, a.ID)
+			}
+		}
+	}
+	if len(q.Serving) == 0 {
+		return nil
+	}
+	readAt := clock()
+	known, err := s.Read(ctx, q)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, p := range q.Serving {
+		view := serving.View{
+			Now: clock(), ReadAt: readAt, Catalog: v.Catalog.Revision, Policy: v.Catalog.PolicyOf(p), Settings: v.Catalog.Settings(),
+		}
+		for _, a := range v.Catalog.Of(p) {
+			st := known.States[a.ID]
+			view.Candidates = append(view.Candidates, pick.Candidate{Account: a, State: st.State, Placed: st.Placed})
+		}
+		_, err := s.ChangeServing(ctx, p, known.Serving[p], func(r serving.Record) (serving.Record, bool) { return r.Next(view) })
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
