@@ -26,6 +26,12 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 		// A newer reading shows what an older one showed, so this only rises.
 		s.LoadSeen = max(s.LoadSeen, placed)
 	}
+	if r.showsRoom() {
+		s.RoomAt = later(s.RoomAt, r.At)
+		if s.Parked != nil && s.Parked.Kind == Funds && r.At.After(s.Parked.Since) {
+			s.Parked = nil
+		}
+	}
 	s.guardOverage(r, rules)
 	return s
 }
@@ -76,6 +82,26 @@ func (w WindowReading) open() bool {
 		return w.Utilization < 1
 	}
 	return w.Status != ""
+}
+
+// showsRoom reports whether the usage endpoint told, of an account whose every window has
+// room, how full it is. That the endpoint answers shows that the credential has access, and
+// what it says that there is something to spend: a parking for want of either is over.
+func (r Reading) showsRoom() bool {
+	if r.Source != FromPoll {
+		return false
+	}
+	told := false
+	for _, w := range r.Windows {
+		if FamilyOf(w.Name) != "" {
+			continue
+		}
+		if !w.open() {
+			return false
+		}
+		told = told || w.HasUtilization
+	}
+	return told
 }
 
 // endedBy reports whether an open reading of a window from a source is evidence
@@ -195,6 +221,9 @@ func (s State) Reject(r Rejection, rules Rules) State {
 	case Funds, BadCredential:
 		if r.Generation < s.Generation {
 			break // a refusal of a credential that has been replaced since
+		}
+		if r.Kind == Funds && s.RoomAt.After(r.At) {
+			break // a look has shown since that it is over
 		}
 		if s.Parked == nil || r.At.After(s.Parked.Since) {
 			s.Parked = &Parked{Since: r.At, Reason: r.Reason(), Kind: r.Kind}

@@ -102,6 +102,10 @@ type State struct {
 	// Features maps a feature to the instant until which the account is known to lack it.
 	Features map[string]time.Time `json:"features,omitempty"`
 	Parked   *Parked              `json:"parked,omitempty"`
+	// RoomAt is the instant of the newest look that showed room in every window of the whole
+	// account. It outlives the look, so that an older refusal that is folded late does not
+	// park an account which the look has shown to be in order.
+	RoomAt time.Time `json:"room_at,omitzero"`
 	// ReadAt is when the newest reading speaks of; zero when there was never one.
 	ReadAt time.Time `json:"read_at,omitzero"`
 	// LoadSeen is the count of placements that the newest reading can have taken into
