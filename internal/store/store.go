@@ -83,6 +83,7 @@ type SealedRecord struct {
 // Query says what a request needs to know.
 type Query struct {
 	Catalog     bool
+	Poll        bool
 	Pins        []string
 	States      []account.ID
 	Credentials []account.ID
@@ -94,6 +95,7 @@ type Query struct {
 // states: an account never seen has the zero StateRecord.
 type View struct {
 	Catalog     CatalogRecord // set when asked for
+	Poll        PollRecord    // the same
 	Pins        map[string]pin.Record
 	States      map[account.ID]StateRecord
 	Credentials map[account.ID]SealedRecord
@@ -102,9 +104,12 @@ type View struct {
 
 // Read answers a query in one round trip.
 func (s *Store) Read(ctx context.Context, q Query) (View, error) {
-	keys := make([]Key, 0, 1+len(q.Pins)+len(q.States)+len(q.Credentials)+len(q.Serving))
+	keys := make([]Key, 0, 2+len(q.Pins)+len(q.States)+len(q.Credentials)+len(q.Serving))
 	if q.Catalog {
 		keys = append(keys, Key{KindCatalog, catalogID})
+	}
+	if q.Poll {
+		keys = append(keys, Key{KindPoll, pollID})
 	}
 	for _, p := range q.Pins {
 		keys = append(keys, Key{KindPin, p})
@@ -156,6 +161,8 @@ func (s *Store) into(v *View, r Record) error {
 	switch r.Kind {
 	case KindCatalog:
 		v.Catalog, err = s.decoded.catalog(r)
+	case KindPoll:
+		v.Poll, err = pollOf(r)
 	case KindPin:
 		v.Pins[r.ID], err = s.decoded.pin(r)
 	case KindState:
@@ -331,11 +338,20 @@ func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte,
 	return SealedRecord{stored.Body, stored.Revision}, err == nil, nil
 }
 
-// Forget removes an account's credential and state. It is for accounts that have left
-// the catalog; forgetting twice is no error.
+// Forget removes all that is kept of an account: credential, renewal, state, clock and
+// history. It is for accounts that have left the catalog; forgetting twice is no error. A
+// round that runs meanwhile may leave a point of history, which ends by itself.
 func (s *Store) Forget(ctx context.Context, id account.ID) error {
-	for _, kind := range []Kind{KindCredential, KindState} {
-		if err := s.forget(ctx, Key{kind, string(id)}); err != nil {
+	last, err := s.forgetClock(ctx, id)
+	if err != nil {
+		return fmt.Errorf("forget account: %w", err)
+	}
+	keys := []Key{{KindCredential, string(id)}, {KindRenewal, string(id)}, {KindState, string(id)}}
+	if !last.IsZero() {
+		keys = append(keys, historyKeys(id, last.Add(-HistoryFor-day), last)...)
+	}
+	for _, key := range keys {
+		if err := s.forget(ctx, key); err != nil {
 			return fmt.Errorf("forget account: %w", err)
 		}
 	}
@@ -375,12 +391,13 @@ type Snapshot struct {
 	Credentials map[account.ID]SealedRecord
 	Pins        map[string]pin.Record
 	Serving     map[account.Provider]ServingRecord
+	Poll        Poll
 }
 
-// Snapshot reads what a report needs; whole adds credentials, pins and who serves. It is not for the
+// Snapshot reads what a report needs; whole adds credentials, pins, who serves and the poll. It is not for the
 // request path.
 func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
-	v, err := s.Read(ctx, Query{Catalog: true})
+	v, err := s.Read(ctx, Query{Catalog: true, Poll: whole})
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -396,7 +413,7 @@ func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials, Serving: of.Serving}
+	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials, Serving: of.Serving, Poll: v.Poll.Poll}
 	if whole {
 		snap.Pins, err = s.Pins(ctx)
 	}

@@ -291,11 +291,13 @@ var credentialTests = []test{
 var forgetTests = []test{
 	{"Twice", func(t *testing.T, h Harness) {
 		s := h.stores(t, 1)[0]
-		id, other := newAccount(), newAccount()
+		id, other, now := newAccount(), newAccount(), instant()
 		for _, a := range []account.ID{id, other} {
 			seal(t, s, a, "x", 0, true, store.SealedRecord{Sealed: []byte("x"), Revision: 1})
 			place(t, s, a, 0, 1, true)
 			fold(t, s, a, store.StateRecord{}, reading(instant(), account.Weekly, 0.5))
+			addPoint(t, s, a, point(now, 0.5), true)
+			setClock(t, s, a, store.Clock{PointAt: now})
 		}
 		for range 2 {
 			if err := s.Forget(soon(t), id); err != nil {
@@ -305,6 +307,18 @@ var forgetTests = []test{
 			if st := readState(t, s, id); err != nil || c.Revision != 0 || st.Revision != 0 || st.Placed != 0 {
 				t.Errorf("got credential %d, state %d, placed %d, error %v, want nothing left", c.Revision, st.Revision, st.Placed, err)
 			}
+			if points := pointsOf(t, s, id, now.Add(-time.Hour), now); len(points) != 0 {
+				t.Errorf("got history %v, want none", points)
+			}
+			if clock, ok := readPoll(t, s).Clocks[id]; ok {
+				t.Errorf("got clock %+v, want none", clock)
+			}
+		}
+		if got := pointsOf(t, s, other, now.Add(-time.Hour), now); len(got) != 1 {
+			t.Errorf("another account: got history %v, want its point", got)
+		}
+		if _, ok := readPoll(t, s).Clocks[other]; !ok {
+			t.Error("another account: got no clock, want its own")
 		}
 		if st := readState(t, s, other); st.Placed != 1 || st.Revision != 1 {
 			t.Errorf("another account: got placed %d, revision %d, want 1 and 1", st.Placed, st.Revision)

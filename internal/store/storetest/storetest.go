@@ -48,6 +48,8 @@ func Run(t *testing.T, h Harness) {
 		{"Place", placeTests},
 		{"Catalog", catalogTests},
 		{"Credential", credentialTests},
+		{"Poll", pollTests},
+		{"History", historyTests},
 		{"Forget", forgetTests},
 		{"Serving", servingTests},
 	} {
