@@ -228,7 +228,7 @@ func (s State) Reject(r Rejection, rules Rules) State {
 		if s.Parked == nil || r.At.After(s.Parked.Since) {
 			s.Parked = &Parked{Since: r.At, Reason: r.Reason(), Kind: r.Kind}
 		}
-	case Overload, ClientFault, Network, NotAnswered:
+	case Unrenewed, Overload, ClientFault, Network, NotAnswered:
 	}
 	return s
 }

@@ -22,6 +22,9 @@ const (
 	Funds RejectionKind = "funds"
 	// BadCredential: the credential was refused.
 	BadCredential RejectionKind = "credential"
+	// Unrenewed: a login's token has ended and could not be renewed just now. Nothing is
+	// known against the account.
+	Unrenewed RejectionKind = "unrenewed"
 	// Overload: the provider is failing; not the account's doing.
 	Overload RejectionKind = "overload"
 	// ClientFault: the request itself is wrong.
@@ -59,7 +62,8 @@ type Rejection struct {
 	At   time.Time
 	// Model and Family are those of the refused request; empty when it named none.
 	Model, Family string
-	// Spent lists the windows found spent (WindowSpent, ModelWindow).
+	// Spent lists the windows found spent (WindowSpent, ModelWindow), or those that would be
+	// if a reset of theirs is known (Funds; see State.Settle).
 	Spent []Spent
 	// Until is when a throttle ends; zero when nothing was told.
 	Until time.Time
@@ -84,3 +88,32 @@ func (r Rejection) Reason() string {
 
 // Rejected reports whether there is a rejection at all; the zero value is none.
 func (r Rejection) Rejected() bool { return r.Kind != "" }
+
+// Settle decides what a provider's package had to leave open: a refusal for want of money
+// or allowance that lists windows is about the allowance where the state knows a reset of
+// one of them that is still to come, and each such window is spent until then. Where it
+// knows none, the refusal stays what it is, for only the owner can say when it ends. Every
+// other rejection is returned as it is.
+func (s State) Settle(r Rejection) Rejection {
+	if r.Kind != Funds || len(r.Spent) == 0 {
+		return r
+	}
+	var spent []Spent
+	kind := ModelWindow
+	for _, sp := range r.Spent {
+		if sp.ResetAt.IsZero() {
+			sp.ResetAt = s.Windows[sp.Window].ResetAt
+		}
+		if !sp.ResetAt.After(r.At) {
+			continue
+		}
+		if sp.Family == "" {
+			kind = WindowSpent
+		}
+		spent = append(spent, sp)
+	}
+	if len(spent) > 0 {
+		r.Kind, r.Spent = kind, spent
+	}
+	return r
+}

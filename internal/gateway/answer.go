@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,13 @@ import (
 
 // answer is an upstream's answer that the client has not got yet.
 type answer struct {
-	resp       *http.Response
-	at         time.Time // when its headers arrived
-	reading    account.Reading
-	cancel     context.CancelFunc
-	generation int64
+	resp   *http.Response
+	at     time.Time // when its headers arrived
+	cancel context.CancelFunc
+	// readings are what its headers said, and then what its events did.
+	readings []account.Reading
+	// credential is the one that it was asked with.
+	credential credential.Credential
 	// head is what was read of an error's body to judge it.
 	head []byte
 }
@@ -34,6 +37,25 @@ func (a *answer) close() {
 		a.cancel()
 		_ = a.resp.Body.Close() // nothing more is wanted of it
 	}
+}
+
+// maxReadings bounds what is kept of an answer's readings. Each later one is usually of the
+// same windows.
+const maxReadings = 8
+
+// read takes in what an event of the answer said of windows. Of readings of the same
+// windows the last counts.
+func (a *answer) read(r account.Reading) {
+	told := func(name string) bool {
+		return slices.ContainsFunc(r.Windows, func(w account.WindowReading) bool { return w.Name == name })
+	}
+	later := slices.DeleteFunc(slices.Clone(a.readings[1:]), func(old account.Reading) bool {
+		return !slices.ContainsFunc(old.Windows, func(w account.WindowReading) bool { return !told(w.Name) })
+	})
+	if len(later) == maxReadings {
+		later = later[1:]
+	}
+	a.readings = append(append([]account.Reading{a.readings[0]}, later...), r)
 }
 
 // limits are the answer's limit headers, for the log.
@@ -69,7 +91,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 		x.report.headers = now.Sub(x.start)
 	}
 	return &answer{
-		resp: resp, at: now, reading: x.prov.Read(resp.Header, now), cancel: cancel, generation: cred.Generation,
+		resp: resp, at: now, readings: []account.Reading{x.prov.Read(resp.Header, now)}, cancel: cancel, credential: cred,
 	}, nil
 }
 
@@ -111,7 +133,7 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 	}
 	return x.prov.Classify(provider.Answer{
 		Status: a.resp.StatusCode, Header: a.resp.Header, Body: body, At: a.at,
-		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.generation,
+		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.credential.Generation,
 	})
 }
 
@@ -190,9 +212,10 @@ func (x *exchange) relay(a *answer) *forward.Relay {
 	}
 }
 
-// deliver relays an answer that is good by its head, reading along. An error that comes
-// before any content may still be answered by another account; p is then that plan.
-func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, next bool) {
+// deliver relays an answer that is good by its head, reading along. It returns the
+// rejection where an error came before any content and may still be answered otherwise;
+// nothing has gone to the client then. With none the exchange is at its end.
+func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	x.learnBeside("write a reading", i, lesson{answer: a})
 	t := newTap(x, i, a)
 	relay := x.relay(a)
@@ -204,32 +227,39 @@ func (x *exchange) deliver(i int, a *answer) (last *answer, p placement.Plan, ne
 	case errors.Is(err, forward.ErrAbandoned) && t.page:
 		a.close()
 		x.notAnswered(errors.New("a web page came instead of an answer"))
-		return nil, p, false
+		return account.Rejection{}
 	case errors.Is(err, forward.ErrAbandoned):
 		x.writes.Wait() // the reading's fold and the rejection's are of one state
-		return x.rejected(i, a, t.rejection)
+		return t.rejection
 	case !relay.Begun() && err != nil && !errors.Is(err, forward.ErrClient):
 		a.close()
 		x.report.err = err
 		if !x.gone() {
 			x.notAnswered(err)
 		}
-		return nil, p, false
+		return account.Rejection{}
 	}
 	if err == nil && t.unfinished() {
 		err = forward.ErrCut
 	}
 	x.report.outcome = "served"
+	last := lesson{served: err == nil && x.heals(i)}
+	if t.unlearnt {
+		last.answer = a
+	}
 	if t.rejection.Rejected() { // passed on after content had begun, and learnt from
-		x.report.outcome = "failed-in-stream"
-		x.logRejection(i, a, t.rejection)
-		x.learnBeside("write what an error in a stream taught", i, lesson{rejection: t.rejection})
-	} else if err == nil && x.heals(i) {
-		x.learnBeside("write that it was served", i, lesson{served: true})
+		x.report.outcome, last.served = "failed-in-stream", false
+		x.logRejection(i, a, x.sit.Candidates[i].State.Settle(t.rejection))
+		if t.rejection.Kind != account.BadCredential || !x.renewable(i, a.credential) {
+			last.rejection = t.rejection // else the next request's answer says more, and renews
+		}
+	}
+	if last.answer != nil || last.served || last.rejection.Rejected() {
+		x.learnBeside("write what an answer taught", i, last)
 	}
 	x.settle(a, err, t.boundary())
 	x.touchLate()
-	return nil, p, false
+	return account.Rejection{}
 }
 
 // settle ends an exchange whose answer was begun.

@@ -49,6 +49,8 @@ type exchange struct {
 	pinSaid string // X-Holdfast-Pin
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
+	// unrenewed names the account whose login could not be renewed just now; empty if none.
+	unrenewed string
 	// touched is the pin as a touch beside the answer left it.
 	touched atomic.Pointer[pin.Record]
 

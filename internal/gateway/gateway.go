@@ -31,6 +31,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/clientkey"
+	"holdfast/internal/credential"
 	"holdfast/internal/forward"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
@@ -52,6 +53,12 @@ type Options struct {
 	// and should remember; while it fails, requests are refused as without a store.
 	OpenBox   func(context.Context) (Box, error)
 	Providers map[account.Provider]provider.Provider
+	// Renew returns a credential of a later generation than held, which has expired or was
+	// refused: another process's where one is stored, else a renewed one, stored before it is
+	// returned. An error that is a NeedsOwner means that only the owner can go on and that
+	// the account says so; any other, that it may go well later. Nil where logins are not
+	// renewed here.
+	Renew func(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error)
 	// Transport carries attempts; nil makes one for Limits.
 	Transport http.RoundTripper
 	// Limits of an attempt's phases; the zero value stands for forward.DefaultLimits.
@@ -69,6 +76,7 @@ type Options struct {
 type Gateway struct {
 	store     *store.Store
 	openBox   func(context.Context) (Box, error)
+	renew     func(context.Context, account.Account, credential.Credential) (credential.Credential, error)
 	providers map[account.Provider]provider.Provider
 	transport http.RoundTripper
 	limits    forward.Limits
@@ -114,7 +122,7 @@ func New(o Options) (*Gateway, error) {
 		o.Now = time.Now
 	}
 	return &Gateway{
-		store: o.Store, openBox: o.OpenBox, providers: o.Providers,
+		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers,
 		transport: o.Transport, limits: o.Limits, maxOpen: int64(o.MaxOpen), log: o.Log, now: o.Now, version: o.Version,
 	}, nil
 }

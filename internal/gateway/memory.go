@@ -33,7 +33,7 @@ func (c *credentialCache) put(id account.ID, h heldCredential) {
 	if c.open == nil {
 		c.open = map[account.ID]heldCredential{}
 	}
-	if old, ok := c.open[id]; !ok || h.revision >= old.revision {
+	if old, ok := c.open[id]; !ok || h.Generation > old.Generation || (h.Generation == old.Generation && h.revision >= old.revision) {
 		c.open[id] = h
 	}
 }

@@ -139,6 +139,19 @@ func contended(now time.Time) provider.Refusal {
 	return r
 }
 
+// renewPause is the wait told when a login could not be renewed just now.
+const renewPause = 5 * time.Second
+
+// unrenewed is the answer where the only account to serve has a login that could not be
+// renewed just now. The provider's own word on it would be taken for the client's login
+// failing.
+func unrenewed(name account.Provider, acct string, now time.Time) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.UpstreamUnreachable, Status: http.StatusServiceUnavailable, RetryAt: now.Add(renewPause),
+		Message: fmt.Sprintf("holdfast: the %s login of account %s has ended and could not be renewed just now. No account was marked; try again. If it lasts, `holdfast account show %s` says more.", name, acct, acct),
+	}
+}
+
 func busy(limit int64, now time.Time) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.Paused, Status: http.StatusTooManyRequests, RetryAt: now.Add(time.Second),

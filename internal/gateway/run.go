@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"holdfast/internal/account"
-	"holdfast/internal/credential"
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
@@ -32,8 +31,9 @@ func (x *exchange) run(p placement.Plan) {
 			x.refuse(x.renderRefusal(p.Refusal))
 			return
 		case placement.HandBack:
-			if last == nil { // nothing was sent: the race was lost to an account that cannot serve now
-				x.refuse(contended(x.g.now()))
+			if last == nil { // no answer that may be handed back
+				x.restorePin()
+				x.refuse(x.withoutAnswer())
 				return
 			}
 			if x.sit.Sent > 1 {
@@ -266,54 +266,49 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 	x.sit.Sent++
 	x.report.attempts++
 	x.report.account = c.Account.Name
-	cred, ok, err := x.credentialOf(c.Account.ID, c.State.Generation)
+	cred, refused, err := x.credentialFor(i)
 	if err != nil {
 		x.storeFailed(err)
 		return nil, p, false
 	}
-	if !ok {
-		return x.rejected(i, nil, account.Rejection{
-			Kind: account.BadCredential, At: x.g.now(), Generation: c.State.Generation, Code: "credential_missing", Rule: "no-credential",
-		})
+	if refused.Rejected() {
+		return x.rejected(i, nil, refused)
 	}
 	defer x.g.inFlight.enter(c.Account.ID)()
-	a, err := x.send(i, cred)
-	if err != nil {
-		x.unreachable(err)
-		return nil, p, false
-	}
-	rejection := x.judge(i, a)
-	if rejection.Kind == account.BadCredential {
-		if newer, ok := x.newerCredential(c.Account.ID, cred); ok {
-			a.close()
-			if a, err = x.send(i, newer); err != nil {
-				x.unreachable(err)
+	for resent := false; ; resent = true {
+		a, err := x.send(i, cred)
+		if err != nil {
+			x.unreachable(err)
+			return nil, p, false
+		}
+		rejection := x.judge(i, a)
+		if !rejection.Rejected() {
+			if rejection = x.deliver(i, a); !rejection.Rejected() {
 				return nil, p, false
 			}
-			rejection = x.judge(i, a)
 		}
-	}
-	switch {
-	case rejection.Kind == account.NotAnswered:
-		a.close()
-		x.logRejection(i, a, rejection)
-		x.notAnswered(errors.New("something else than the provider answered: " + rejection.Rule))
-		return nil, p, false
-	case rejection.Rejected():
+		if rejection.Kind == account.NotAnswered {
+			a.close()
+			x.logRejection(i, a, rejection)
+			x.notAnswered(errors.New("something else than the provider answered: " + rejection.Rule))
+			return nil, p, false
+		}
+		if rejection.Kind == account.BadCredential && !resent {
+			next, refused := x.credentialAfter(i, cred)
+			switch {
+			case refused.Kind == account.Unrenewed:
+				x.logRejection(i, a, rejection)
+				a.close()
+				return x.rejected(i, nil, refused)
+			case !refused.Rejected():
+				x.logRejection(i, a, rejection)
+				a.close()
+				cred = next
+				continue
+			}
+		}
 		return x.rejected(i, a, rejection)
 	}
-	return x.deliver(i, a)
-}
-
-// newerCredential re-reads an account's credential after a refusal: another process may
-// have renewed it.
-func (x *exchange) newerCredential(id account.ID, used credential.Credential) (credential.Credential, bool) {
-	c, ok, err := x.rereadCredential(id)
-	if err != nil {
-		x.g.log.Warn("re-read a credential", "request", x.id, "error", err)
-		return c, false
-	}
-	return c, ok && c.Generation > used.Generation
 }
 
 // unreachable ends an exchange whose attempt brought no HTTP answer.
@@ -339,12 +334,16 @@ func (x *exchange) notAnswered(err error) {
 
 // rejected folds a rejection into the account's state and plans what follows.
 func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, placement.Plan, bool) {
-	x.logRejection(i, a, r)
+	x.logRejection(i, a, x.sit.Candidates[i].State.Settle(r))
 	if err := x.learn(context.WithoutCancel(x.r.Context()), i, lesson{answer: a, rejection: r}); err != nil {
 		// The answer is still the client's; what it taught is learnt from the next one.
 		x.g.log.Error("write what a rejection taught", "request", x.id, "error", err)
 		c := &x.sit.Candidates[i]
-		c.State = c.State.Reject(r, x.rules(i))
+		c.State = c.State.Reject(c.State.Settle(r), x.rules(i))
+	}
+	r = x.sit.Candidates[i].State.Settle(r)
+	if r.Kind == account.Unrenewed {
+		x.unrenewed = x.sit.Candidates[i].Account.Name
 	}
 	x.sit.Now = x.g.now()
 	if x.gone() {
@@ -360,7 +359,7 @@ func (x *exchange) rules(i int) account.Rules {
 
 // lesson is what an answer taught of its account.
 type lesson struct {
-	answer    *answer // its reading; nil when that was learnt before
+	answer    *answer // its readings; nil when those were learnt before
 	rejection account.Rejection
 	served    bool // the request was answered well
 }
@@ -368,13 +367,17 @@ type lesson struct {
 // change is the lesson of candidate i as a change of state.
 func (x *exchange) change(i int, l lesson) func(account.State) (account.State, bool) {
 	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
+	var readings []account.Reading
+	if l.answer != nil {
+		readings = l.answer.readings // read replaces the list and changes none
+	}
 	return func(s account.State) (account.State, bool) {
 		next := s
-		if l.answer != nil {
-			next = next.Observe(l.answer.reading, placed, rules)
+		for _, r := range readings {
+			next = next.Observe(r, placed, rules)
 		}
-		if l.rejection.Rejected() && !x.saysNothing(l.rejection) {
-			next = next.Reject(l.rejection, rules)
+		if l.rejection.Rejected() && !x.saysNothing(l.rejection) && !known(s, l.rejection) {
+			next = next.Reject(next.Settle(l.rejection), rules)
 		}
 		if l.rejection.Rejected() && x.sit.Fresh {
 			next = next.Covered(placed) // the conversation is no load here
@@ -391,6 +394,10 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 func (x *exchange) saysNothing(r account.Rejection) bool {
 	return x.req.Role == provider.Aside && (r.Kind == account.Throttle || r.Kind == account.Bare)
 }
+
+// known reports whether a state says already, and better, what a rejection would: whoever
+// was refused a renewal has parked the account with the provider's own word.
+func known(s account.State, r account.Rejection) bool { return r.Rule == ruleLoginEnded && s.Parked != nil }
 
 // learn folds a lesson into the state that the next plan is made from.
 func (x *exchange) learn(ctx context.Context, i int, l lesson) error {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/coding"
@@ -46,6 +47,9 @@ type tap struct {
 	usage   provider.Usage
 	// rejection is what an error event means.
 	rejection account.Rejection
+	// learnt: a reading that came as an event was written while the answer went on;
+	// unlearnt: one came that has not been.
+	learnt, unlearnt bool
 }
 
 func newTap(x *exchange, i int, a *answer) *tap {
@@ -108,24 +112,40 @@ func (t *tap) event(name string, data []byte) {
 	prov := t.x.prov
 	t.framed = true
 	prov.EventUsage(&t.usage, name, data)
+	at := t.x.g.now()
+	if r, ok := prov.EventReading(name, data, at); ok {
+		t.learn(r)
+	}
 	switch prov.Event(name, data) {
 	case provider.Content:
 		t.content = true
 	case provider.Terminal:
 		t.content, t.ended = true, true
 	case provider.Failure:
-		t.fail(data)
+		t.fail(data, at)
 	case provider.Opening:
 	}
 }
 
+// learn takes in what an event says of windows. The first one is written at once, since an
+// answer may take long and others pick by it; what comes after it, at the answer's end.
+func (t *tap) learn(r account.Reading) {
+	t.a.read(r)
+	if t.learnt {
+		t.unlearnt = true
+		return
+	}
+	t.learnt = true
+	t.x.learnBeside("write a reading that came in the stream", t.i, lesson{answer: t.a})
+}
+
 // fail judges an error event. Before any content it asks for the plan that would follow;
 // where that is another account, nothing of this answer is to reach the client.
-func (t *tap) fail(data []byte) {
+func (t *tap) fail(data []byte, at time.Time) {
 	x, c := t.x, t.x.sit.Candidates[t.i]
 	r := x.prov.Classify(provider.Answer{
-		Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: x.g.now(), InStream: true,
-		Request: x.req, Kind: c.Account.Kind, Generation: t.a.generation,
+		Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: at, InStream: true,
+		Request: x.req, Kind: c.Account.Kind, Generation: t.a.credential.Generation,
 	})
 	if !r.Rejected() {
 		return
@@ -137,7 +157,12 @@ func (t *tap) fail(data []byte) {
 	sit := x.sit
 	sit.Now = r.At
 	sit.Candidates = slices.Clone(sit.Candidates)
-	sit.Candidates[t.i].State = c.State.Observe(t.a.reading, c.Placed, x.rules(t.i)).Reject(r, x.rules(t.i))
+	state := c.State
+	for _, reading := range t.a.readings {
+		state = state.Observe(reading, c.Placed, x.rules(t.i))
+	}
+	r = state.Settle(r)
+	sit.Candidates[t.i].State = state.Reject(r, x.rules(t.i))
 	if placement.After(sit, t.i, r).Step != placement.HandBack {
 		t.verdict = forward.Abandon
 	}

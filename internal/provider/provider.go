@@ -144,6 +144,10 @@ type Provider interface {
 	Classify(a Answer) account.Rejection
 	// Event says what an event of a stream is, by its name and data.
 	Event(name string, data []byte) Meaning
+	// EventReading takes a reading from an event that tells of limits, dated at. It is false
+	// for every event that says nothing about any window. Such an event informs: it is
+	// neither content nor an end, whatever it says.
+	EventReading(name string, data []byte, at time.Time) (account.Reading, bool)
 	// EventUsage folds what an event tells of usage into u.
 	EventUsage(u *Usage, name string, data []byte)
 	// BodyUsage reads usage from a whole JSON answer.

@@ -3,7 +3,9 @@ package anthropic
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 
+	"holdfast/internal/account"
 	"holdfast/internal/provider"
 )
 
@@ -152,4 +154,10 @@ func (m message) into(u *provider.Usage) {
 		u.Model = string(m.Model)
 	}
 	m.Usage.into(u)
+}
+
+// EventReading implements provider.Provider: no event tells of windows, which the headers
+// have told before it.
+func (Provider) EventReading(string, []byte, time.Time) (account.Reading, bool) {
+	return account.Reading{}, false
 }

@@ -53,7 +53,7 @@ func TestCaptures(t *testing.T) {
 			if strings.HasPrefix(c.Header.Get("Content-Type"), "text/event-stream") {
 				for _, e := range events(c.Body) {
 					p.EventUsage(&usage, e.name, []byte(e.data))
-					if r, ok := openai.EventReading(e.name, []byte(e.data), c.Recorded); ok {
+					if r, ok := (openai.Provider{}).EventReading(e.name, []byte(e.data), c.Recorded); ok {
 						reading = r
 					}
 					if p.Event(e.name, []byte(e.data)) == provider.Failure {

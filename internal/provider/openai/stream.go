@@ -104,13 +104,14 @@ func told(value json.RawMessage) bool {
 	return true
 }
 
-// EventReading takes a reading from an event of a stream that tells of limits, dated at:
-// codex.rate_limits, and the events that repeat headers inside themselves. It is false
-// when the event says nothing about any window, as every other event and many of these.
-// A plan's limits are no longer told in the headers of every answer, so this may be all
-// there is.
-func EventReading(name string, data []byte, at time.Time) (account.Reading, bool) {
+// EventReading implements provider.Provider: it reads codex.rate_limits, and the events
+// that repeat headers inside themselves. A plan's limits are no longer told in the headers
+// of every answer, so this may be all there is.
+func (Provider) EventReading(name string, data []byte, at time.Time) (account.Reading, bool) {
 	if name == "" || name == "message" {
+		if !bytes.Contains(data, []byte("rate_limits")) && !bytes.Contains(data, []byte(`"headers"`)) {
+			return account.Reading{}, false // most events, without reading them for their name
+		}
 		name = eventType(data)
 	}
 	var r account.Reading

@@ -106,7 +106,7 @@ func TestEventReading(t *testing.T) {
 		{"no event", "", ``, nil},
 	} {
 		t.Run(c.test, func(t *testing.T) {
-			r, ok := openai.EventReading(c.name, []byte(c.data), t0)
+			r, ok := openai.Provider{}.EventReading(c.name, []byte(c.data), t0)
 			if ok != (c.want != nil) {
 				t.Fatalf("got a reading %v, want %v", ok, c.want != nil)
 			}
@@ -126,7 +126,7 @@ func TestEventReading(t *testing.T) {
 // The same limits say the same, as headers and as an event.
 func TestEventReadingAgreesWithHeaders(t *testing.T) {
 	fromHeaders := openai.Provider{}.Read(headers("c-primary-used-percent: 4", "c-primary-window-minutes: 10080", "c-primary-reset-at: 1804672800", "c-secondary-used-percent: 0", "c-secondary-window-minutes: 0"), t0)
-	fromEvent, _ := openai.EventReading("codex.rate_limits", []byte(`{"rate_limits":{"primary":{"used_percent":4,"window_minutes":10080,"reset_at":1804672800},"secondary":{"used_percent":0,"window_minutes":0}}}`), t0)
+	fromEvent, _ := openai.Provider{}.EventReading("codex.rate_limits", []byte(`{"rate_limits":{"primary":{"used_percent":4,"window_minutes":10080,"reset_at":1804672800},"secondary":{"used_percent":0,"window_minutes":0}}}`), t0)
 	if !slices.Equal(fromHeaders.Windows, fromEvent.Windows) || len(fromEvent.Windows) != 1 {
 		t.Errorf("got %+v from the event, want %+v", fromEvent.Windows, fromHeaders.Windows)
 	}
@@ -203,7 +203,7 @@ func FuzzEvent(f *testing.F) {
 		if got := p.Event(name, []byte(data)); got < provider.Opening || got > provider.Terminal {
 			t.Errorf("%s %q: got meaning %d", name, data, got)
 		}
-		if r, ok := openai.EventReading(name, []byte(data), t0); ok {
+		if r, ok := (openai.Provider{}).EventReading(name, []byte(data), t0); ok {
 			checkReading(t, fmt.Sprint(name, data), r)
 		}
 		before := provider.Usage{Model: "m", Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4}

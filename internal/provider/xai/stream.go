@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"time"
 
+	"holdfast/internal/account"
 	"holdfast/internal/provider"
 )
 
@@ -128,4 +130,9 @@ func chunk(data []byte) provider.Meaning {
 // tells reports whether a value says anything.
 func tells(value json.RawMessage) bool {
 	return !strings.Contains(` null "" [] {} `, " "+string(value)+" ") && len(value) > 0
+}
+
+// EventReading implements provider.Provider: no event tells of windows (see Read).
+func (Provider) EventReading(string, []byte, time.Time) (account.Reading, bool) {
+	return account.Reading{}, false
 }

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"errors"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/provider"
+	"holdfast/internal/refresh"
+)
+
+// ruleLoginEnded is the rule of a login that only its owner can bring back.
+const ruleLoginEnded = "login-ended"
+
+// credentialFor returns the credential to ask candidate i with: one that is known to have
+// expired is renewed before it is sent. The rejection says why there is none.
+func (x *exchange) credentialFor(i int) (credential.Credential, account.Rejection, error) {
+	c := x.sit.Candidates[i]
+	cred, ok, err := x.credentialOf(c.Account.ID, c.State.Generation)
+	switch {
+	case err != nil:
+		return cred, account.Rejection{}, err
+	case !ok:
+		return cred, account.Rejection{
+			Kind: account.BadCredential, At: x.g.now(), Generation: c.State.Generation, Code: "credential_missing", Rule: "no-credential",
+		}, nil
+	case !cred.Expired(x.g.now()):
+		return cred, account.Rejection{}, nil
+	}
+	if newer, ok := x.newerCredential(c.Account.ID, cred); ok {
+		cred = newer // renewed by another process, while this one may have been frozen
+	}
+	if !cred.Expired(x.g.now()) || !x.renewable(i, cred) {
+		return cred, account.Rejection{}, nil
+	}
+	cred, refused := x.renew(i, cred)
+	return cred, refused, nil
+}
+
+// credentialAfter returns another credential to ask candidate i with, once, after the one
+// used was refused: the store's where that is newer, else a renewed one. The rejection says
+// why there is none; its kind is Unrenewed where there may be one later.
+func (x *exchange) credentialAfter(i int, used credential.Credential) (credential.Credential, account.Rejection) {
+	if newer, ok := x.newerCredential(x.sit.Candidates[i].Account.ID, used); ok {
+		if !newer.Expired(x.g.now()) || !x.renewable(i, newer) {
+			return newer, account.Rejection{}
+		}
+		used = newer
+	}
+	if !x.renewable(i, used) {
+		return used, account.Rejection{Kind: account.BadCredential}
+	}
+	return x.renew(i, used)
+}
+
+// renewable reports whether candidate i's credential could be renewed here. A key never is.
+func (x *exchange) renewable(i int, c credential.Credential) bool {
+	return x.g.renew != nil && x.sit.Candidates[i].Account.Kind != account.Key && !c.Refresh.Empty()
+}
+
+// renew has candidate i's login renewed. A renewal that failed for the moment marks
+// nothing: the account is as good as before.
+func (x *exchange) renew(i int, held credential.Credential) (credential.Credential, account.Rejection) {
+	a := x.sit.Candidates[i].Account
+	c, err := x.g.renew(x.r.Context(), a, held)
+	if err == nil {
+		x.g.credentials.put(a.ID, heldCredential{Credential: c})
+		return c, account.Rejection{}
+	}
+	r := account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: held.Generation, Rule: "not-renewed"}
+	if errors.Is(err, refresh.ErrOwner) {
+		r.Kind, r.Rule = account.BadCredential, ruleLoginEnded
+	}
+	x.g.log.Warn("renew a login", "request", x.id, "account", a.Name, "error", err)
+	return held, r
+}
+
+// withoutAnswer is what the client hears where it would be handed an upstream's answer and
+// there is none that it may see.
+func (x *exchange) withoutAnswer() provider.Refusal {
+	if x.unrenewed != "" {
+		return unrenewed(x.name, x.unrenewed, x.g.now())
+	}
+	return contended(x.g.now()) // the race was lost to an account that cannot serve now
+}
