@@ -15,7 +15,6 @@ import (
 	"holdfast/internal/coding"
 	"holdfast/internal/credential"
 	"holdfast/internal/forward"
-	"holdfast/internal/placement"
 	"holdfast/internal/provider"
 )
 

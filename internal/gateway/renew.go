@@ -9,8 +9,8 @@ import (
 	"holdfast/internal/refresh"
 )
 
-// ruleLoginEnded is the rule of a login that only its owner can bring back.
-const ruleLoginEnded = "login-ended"
+// ruleRefused is the rule of a login whose renewal was refused for good.
+const ruleRefused = "renewal-refused"
 
 // credentialFor returns the credential to ask candidate i with: one that is known to have
 // expired is renewed before it is sent. The rejection says why there is none.
@@ -53,6 +53,16 @@ func (x *exchange) credentialAfter(i int, used credential.Credential) (credentia
 	return x.renew(i, used)
 }
 
+// newerCredential re-reads an account's credential: another process may have renewed it.
+func (x *exchange) newerCredential(id account.ID, used credential.Credential) (credential.Credential, bool) {
+	c, ok, err := x.rereadCredential(id)
+	if err != nil {
+		x.g.log.Warn("re-read a credential", "request", x.id, "error", err)
+		return c, false
+	}
+	return c, ok && c.Generation > used.Generation
+}
+
 // renewable reports whether candidate i's credential could be renewed here. A key never is.
 func (x *exchange) renewable(i int, c credential.Credential) bool {
 	return x.g.renew != nil && x.sit.Candidates[i].Account.Kind != account.Key && !c.Refresh.Empty()
@@ -69,7 +79,7 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 	}
 	r := account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: held.Generation, Rule: "not-renewed"}
 	if errors.Is(err, refresh.ErrOwner) {
-		r.Kind, r.Rule = account.BadCredential, ruleLoginEnded
+		r.Kind, r.Rule = account.BadCredential, ruleRefused
 	}
 	x.g.log.Warn("renew a login", "request", x.id, "account", a.Name, "error", err)
 	return held, r

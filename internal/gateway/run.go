@@ -397,7 +397,9 @@ func (x *exchange) saysNothing(r account.Rejection) bool {
 
 // known reports whether a state says already, and better, what a rejection would: whoever
 // was refused a renewal has parked the account with the provider's own word.
-func known(s account.State, r account.Rejection) bool { return r.Rule == ruleLoginEnded && s.Parked != nil }
+func known(s account.State, r account.Rejection) bool {
+	return r.Rule == ruleRefused && s.Parked != nil
+}
 
 // learn folds a lesson into the state that the next plan is made from.
 func (x *exchange) learn(ctx context.Context, i int, l lesson) error {

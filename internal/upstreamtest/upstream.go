@@ -128,14 +128,19 @@ func (u *Upstream) OnPath(path string, s Script) {
 	u.paths[path] = s
 }
 
-// Queue appends scripts for the account's next requests to /v1/messages, one each.
+// inference are the paths at which accounts answer by their scripts, whoever's they are.
+var inference = map[string]bool{
+	"/v1/messages": true, "/v1/responses": true, "/v1/chat/completions": true, "/backend-api/codex/responses": true,
+}
+
+// Queue appends scripts for the account's next requests to a model, one each.
 func (a *Account) Queue(scripts ...Script) {
 	a.up.mu.Lock()
 	defer a.up.mu.Unlock()
 	a.queue = append(a.queue, scripts...)
 }
 
-// Always sets what the account answers to /v1/messages when its queue is empty.
+// Always sets what the account answers to a request to a model when its queue is empty.
 func (a *Account) Always(s Script) {
 	a.up.mu.Lock()
 	defer a.up.mu.Unlock()
@@ -242,7 +247,7 @@ func (u *Upstream) arrive(r *Request) Script {
 		return Raw(http.StatusOK, nil, nil)
 	case account == nil:
 		return Refusal("invalid-key")
-	case r.Path == "/v1/messages" && r.Method == http.MethodPost:
+	case inference[r.Path] && r.Method == http.MethodPost:
 		if len(account.queue) == 0 {
 			return account.fallback
 		}
