@@ -30,6 +30,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +77,7 @@ func (c Caller) Do(ctx context.Context, call provider.Call, baseURL string) (pro
 	if within == 0 {
 		within = DefaultWithin
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := bounded(ctx, within)
 	defer cancel()
 	sent := &sending{last: c.Last, bodyless: len(call.Body) == 0}
 	req, err := c.request(httptrace.WithClientTrace(ctx, sent.trace()), call, baseURL, sent)
@@ -102,6 +103,36 @@ func (c Caller) Do(ctx context.Context, call provider.Call, baseURL string) (pro
 		return provider.Reply{}, fmt.Errorf("read the answer of %s (status %d): %w: %w", req.URL.Host, resp.StatusCode, ErrNoAnswer, err)
 	}
 	return reply, nil
+}
+
+// heldUp is how late a timer may be before it is no longer the other side that is slow.
+const heldUp = 2 * time.Second
+
+// bounded ends a context after d. A process that was frozen meanwhile finds its timer past
+// its time and an answer that waits to be read: it gets some seconds to read it.
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	due := time.Now().Add(d)
+	end := func() { cancel(context.DeadlineExceeded) }
+	var mu sync.Mutex
+	mu.Lock()
+	defer mu.Unlock()
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(due) < heldUp {
+			end()
+			return
+		}
+		timer = time.AfterFunc(heldUp, end)
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+	}
 }
 
 func (c Caller) now() time.Time {

@@ -1,0 +1,204 @@
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/store"
+)
+
+// grant is a new credential on its way into the store.
+type grant struct {
+	// spent is the credential it was made from, stored at revision; token its keyed hash.
+	spent    credential.Credential
+	token    string
+	revision int64
+	next     credential.Credential
+	since    time.Time
+	saved    bool
+}
+
+// saveTries bounds how often a grant is saved before the next Renew or Retry.
+const saveTries = 3
+
+// finish saves and settles a grant that this process has; nil where there is none, or
+// none any more. Until it is saved it is given to nobody.
+func (j *job) finish(ctx context.Context) error {
+	g := j.memory.grant
+	if g == nil {
+		return nil
+	}
+	if !g.saved {
+		superseded, err := j.save(ctx, g)
+		if err != nil {
+			// The alarm on lost logins looks for this message.
+			j.Log.Error("grant not saved", "account", j.account.Name, "generation", g.next.Generation, "error", err)
+			return fmt.Errorf("save a renewed login: %w: %w", ErrTransient, err)
+		}
+		j.memory.sent = ""
+		if superseded {
+			j.keep(nil)
+			j.Log.Warn("renewal came too late: another login is stored", "account", j.account.Name, "generation", g.next.Generation)
+			return nil
+		}
+		g.saved = true
+		j.keep(g)
+		j.Log.Info("renewed", "account", j.account.Name, "generation", g.next.Generation, "took", j.Now().Sub(g.since), "ends", g.next.ExpiresAt)
+	}
+	// What is left is good to be done, and the grant good without.
+	if err := errors.Join(j.welcome(ctx, g), j.renewed(ctx, g)); err != nil {
+		j.Log.Warn("note a renewal", "account", j.account.Name, "error", err)
+		return nil
+	}
+	j.keep(nil)
+	return nil
+}
+
+// save writes the grant over the credential that it was made from, and over no other.
+func (j *job) save(ctx context.Context, g *grant) (superseded bool, err error) {
+	for range saveTries {
+		if _, err = j.vault.Save(ctx, j.account.ID, g.next, g.revision); err == nil {
+			return false, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		stored, revision, lerr := j.vault.Load(ctx, j.account.ID)
+		switch {
+		case lerr != nil:
+			err = lerr
+		case revision > 0 && stored.Generation == g.next.Generation && stored.Access.Reveal() == g.next.Access.Reveal():
+			return false, nil // a write that seemed to fail was applied
+		case revision > 0 && stored.Generation == g.spent.Generation && j.hash(stored) == g.token:
+			g.revision = revision // the same login, written again
+		default:
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// welcome ends the parking of an account whose login is good again, and makes refusals of
+// older tokens void. Parked for something else, it stays parked.
+func (j *job) welcome(ctx context.Context, g *grant) error {
+	return j.foldState(ctx, func(s account.State) (account.State, bool) {
+		if s.Parked != nil && s.Parked.Kind == account.Funds && s.Parked.Reason != ReasonNotEntitled {
+			known := s.Generation
+			s.Generation = max(s.Generation, g.next.Generation)
+			return s, s.Generation != known
+		}
+		next := s.LoggedIn(g.next.Generation)
+		return next, account.WorthStoring(s, next)
+	})
+}
+
+func (j *job) foldState(ctx context.Context, change func(account.State) (account.State, bool)) error {
+	view, err := j.Store.Read(ctx, store.Query{States: ids(j.account.ID)})
+	if err != nil {
+		return err
+	}
+	_, err = j.Store.Fold(ctx, j.account.ID, view.States[j.account.ID], change)
+	return err
+}
+
+// renewed removes the mark and forgets the failures.
+func (j *job) renewed(ctx context.Context, g *grant) error {
+	return j.note(ctx, func(r store.Renewal) (store.Renewal, bool) {
+		if m := r.Spending; m != nil && m.Token == g.token && m.By != j.holder && m.By != "" {
+			return r, false // taken over meanwhile: its holder sees to it
+		}
+		if r.Spending != nil && r.Spending.Token == g.token {
+			r.Spending = nil
+		}
+		r.Failures, r.FailingSince, r.Failure, r.RetryAt = 0, time.Time{}, "", time.Time{}
+		r.RenewedAt = j.Now().UTC()
+		return r, true
+	})
+}
+
+// noteTries bounds how often a renewal's record is written against other writers.
+const noteTries = 5
+
+// note changes the login's renewal as it is stored.
+func (j *job) note(ctx context.Context, change func(store.Renewal) (store.Renewal, bool)) error {
+	all, err := j.Store.Renewals(ctx, ids(j.account.ID))
+	if err != nil {
+		return err
+	}
+	stored := all[j.account.ID]
+	for range noteTries {
+		next, worth := change(stored)
+		if !worth {
+			return nil
+		}
+		next.Refused = slices.Clone(next.Refused)
+		var ours bool
+		if stored, ours, err = j.Store.PutRenewal(ctx, j.account.ID, next); err != nil || ours {
+			return err
+		}
+	}
+	return fmt.Errorf("note a renewal: %w", store.ErrConflict)
+}
+
+// Unsaved is the number of grants that were obtained and could not be saved yet.
+func (r *Refresher) Unsaved() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, u := range r.unfinished {
+		if !u.saved {
+			n++
+		}
+	}
+	return n
+}
+
+// Retry tries once more to save what Unsaved counts. The poller calls it every round, and
+// a server before it stops: what is not saved by the end of the process is lost.
+func (r *Refresher) Retry(ctx context.Context) error {
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.unfinished))
+	r.mu.Unlock()
+	var errs []error
+	for _, u := range all {
+		errs = append(errs, r.retry(ctx, u.account))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Refresher) retry(ctx context.Context, a account.Account) error {
+	leave, err := r.turn(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	j, err := r.job(ctx, a)
+	if err != nil {
+		return err
+	}
+	return j.finish(ctx)
+}
+
+// keep notes for Unsaved and Retry how far a grant has come; nil for done.
+func (j *job) keep(g *grant) {
+	j.memory.grant = g
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if g == nil {
+		delete(j.unfinished, j.account.ID)
+		return
+	}
+	j.unfinished[j.account.ID] = unfinished{j.account, g.saved}
+}
+
+// unfinished is a grant that is not saved, or not settled.
+type unfinished struct {
+	account account.Account
+	saved   bool
+}
