@@ -46,6 +46,7 @@ type exchange struct {
 	who     conversation.Identity
 	states  map[account.ID]store.StateRecord
 	sit     placement.Situation
+	serving servingSeen
 	pinSaid string // X-Holdfast-Pin
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
@@ -237,6 +238,7 @@ func (x *exchange) look() bool {
 	q := store.Query{
 		Catalog: g.catalog.age(now) >= catalogFresh,
 		States:  x.config.ids[x.name],
+		Serving: x.servingOf(),
 	}
 	q.Credentials = g.credentials.missing(q.States)
 	if x.who.Key != "" {
@@ -266,6 +268,7 @@ func (x *exchange) look() bool {
 	}
 	x.report.storeFor = g.now().Sub(now)
 	x.states = v.States
+	x.sawServing(q, v, now)
 	x.sit = x.situation(v)
 	return true
 }

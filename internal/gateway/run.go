@@ -51,6 +51,7 @@ func (x *exchange) run(p placement.Plan) {
 		if lost {
 			continue // p is the new plan
 		}
+		x.recordServing(p)
 		if last != nil {
 			last.close()
 			last = nil
