@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,6 +31,22 @@ type Reply struct {
 	Body []byte
 	// At is when the answer's headers arrived.
 	At time.Time
+}
+
+// Unexpected is an error that says in a few words what came instead of the answer hoped
+// for: its status, and whether its body is JSON, a web page or something else. It repeats
+// nothing of the body.
+func (r Reply) Unexpected() error {
+	what := "something else than JSON"
+	switch body := bytes.TrimSpace(r.Body); {
+	case len(body) == 0:
+		what = "nothing"
+	case json.Valid(body):
+		what = "JSON"
+	case body[0] == '<':
+		what = "a web page"
+	}
+	return fmt.Errorf("the answer has status %d and holds %s", r.Status, what)
 }
 
 // Renewer is the part of a provider that keeps logins alive.

@@ -125,6 +125,9 @@ type Refusal struct {
 type Provider interface {
 	Name() account.Provider
 
+	Renewer
+	Looker
+
 	// Inspect makes a Request of a client's request to path (the provider's own spelling,
 	// decoded, e.g. /v1/messages). It reads headers and facts only.
 	Inspect(method, path string, h http.Header, f body.Facts) Request

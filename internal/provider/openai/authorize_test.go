@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"holdfast/internal/account"
+	"holdfast/internal/claims"
 	"holdfast/internal/credential"
 	"holdfast/internal/provider/openai"
 )
@@ -25,10 +26,10 @@ func TestAuthorize(t *testing.T) {
 		cred credential.Credential
 		want http.Header
 	}{
-		{"key", account.Key, credential.Credential{Key: credential.NewSecret("key"), Principal: openai.Principal("user-1", ours)},
+		{"key", account.Key, credential.Credential{Key: credential.NewSecret("key"), Principal: claims.ChatGPTPrincipal("user-1", ours)},
 			http.Header{"Authorization": {"Bearer key"}}},
-		{"login", account.Subscription, login(openai.Principal("user-1", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
-		{"login of an unknown user", account.Subscription, login(openai.Principal("", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
+		{"login", account.Subscription, login(claims.ChatGPTPrincipal("user-1", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
+		{"login of an unknown user", account.Subscription, login(claims.ChatGPTPrincipal("", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
 		{"login without a workspace", account.Subscription, login("user-1/"), http.Header{"Authorization": {"Bearer access"}}},
 		{"login that tells only a user", account.Subscription, login("user-1"), http.Header{"Authorization": {"Bearer access"}}},
 		{"login that tells nobody", account.Subscription, login(""), http.Header{"Authorization": {"Bearer access"}}},
