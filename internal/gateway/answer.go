@@ -79,6 +79,9 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	}
 	header := forward.Outgoing(x.r.Header)
 	x.prov.Authorize(header, acct.Kind, cred)
+	if x.report.added == 0 {
+		x.report.added = x.g.now().Sub(x.start) - x.report.uploading
+	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, &x.body) //nolint:bodyclose // answer.close does
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"holdfast/internal/catalog"
 	"holdfast/internal/conversation"
 	"holdfast/internal/forward"
+	"holdfast/internal/metric"
 	"holdfast/internal/pick"
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
@@ -70,8 +71,12 @@ type report struct {
 	attempts int
 	storeFor time.Duration // of the read before the first send
 	headers  time.Duration // from start to the upstream's headers
-	usage    provider.Usage
-	err      error
+	// uploading is how long the client took to send its body; added what the gateway itself
+	// took before the first send.
+	uploading, added time.Duration
+	rejections       []account.RejectionKind
+	usage            provider.Usage
+	err              error
 }
 
 func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
@@ -144,6 +149,7 @@ func (x *exchange) finish() {
 		x.g.open.Add(-1)
 	}
 	x.logLine()
+	x.measure()
 	if abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -207,9 +213,14 @@ func (x *exchange) forProvider(name account.Provider) {
 		x.refuse(busy(x.g.maxOpen, x.g.now()))
 		return
 	}
-	if !x.authenticate() || !x.readBody() {
+	if !x.authenticate() {
 		return
 	}
+	uploaded := x.g.now()
+	if !x.readBody() {
+		return
+	}
+	x.report.uploading = x.g.now().Sub(uploaded)
 	if name == "" && !x.speaks(route.ForModel(x.facts.Model)) {
 		return
 	}
@@ -402,6 +413,19 @@ func (x *exchange) logLine() {
 		attrs = append(attrs, slog.String("error", r.err.Error()))
 	}
 	x.g.log.LogAttrs(context.WithoutCancel(x.r.Context()), level, "request", attrs...)
+}
+
+// measure tells the one who measures, if anybody does.
+func (x *exchange) measure() {
+	if x.g.measure == nil || x.name == "" {
+		return
+	}
+	x.g.measure(metric.Request{
+		Provider: x.name, Account: x.report.account, Outcome: x.report.outcome, Pin: x.pinSaid, Source: x.who.Source,
+		Rejections: x.report.rejections, Added: x.report.added,
+		Prompt: x.report.usage.Prompt(), CacheRead: x.report.usage.CacheRead,
+		Yielded: x.report.refusal == provider.Yielded, StoreUnavailable: x.report.refusal == provider.StoreUnavailable,
+	})
 }
 
 // milliseconds logs a duration to the microsecond.

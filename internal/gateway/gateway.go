@@ -33,6 +33,7 @@ import (
 	"holdfast/internal/clientkey"
 	"holdfast/internal/credential"
 	"holdfast/internal/forward"
+	"holdfast/internal/metric"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -67,6 +68,9 @@ type Options struct {
 	MaxOpen int
 	// Log takes one line a request; nil discards.
 	Log *slog.Logger
+	// Measure is told of every request to a provider, at its end; nil measures nothing. It
+	// must not keep the request waiting.
+	Measure func(metric.Request)
 	// Now is the clock; nil stands for time.Now.
 	Now     func() time.Time
 	Version string
@@ -82,6 +86,7 @@ type Gateway struct {
 	limits    forward.Limits
 	maxOpen   int64
 	log       *slog.Logger
+	measure   func(metric.Request)
 	now       func() time.Time
 	version   string
 
@@ -122,8 +127,8 @@ func New(o Options) (*Gateway, error) {
 		o.Now = time.Now
 	}
 	return &Gateway{
-		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers,
-		transport: o.Transport, limits: o.Limits, maxOpen: int64(o.MaxOpen), log: o.Log, now: o.Now, version: o.Version,
+		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers, transport: o.Transport, limits: o.Limits,
+		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now, version: o.Version,
 	}, nil
 }
 

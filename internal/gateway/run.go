@@ -461,6 +461,7 @@ func (x *exchange) logPlan(p placement.Plan) {
 var limitHeaders = []string{"Anthropic-Ratelimit-", "X-Ratelimit-", "X-Codex-", "Retry-After", "X-Should-Retry"}
 
 func (x *exchange) logRejection(i int, a *answer, r account.Rejection) {
+	x.report.rejections = append(x.report.rejections, r.Kind)
 	attrs := []slog.Attr{
 		slog.String("request", x.id), slog.String("account", x.sit.Candidates[i].Account.Name), slog.String("kind", string(r.Kind)),
 		slog.String("rule", r.Rule), slog.String("code", r.Code), slog.String("model", r.Model),
