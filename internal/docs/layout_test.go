@@ -63,7 +63,7 @@ func within(path string, names ...string) bool {
 var (
 	// core decides: values in, values out.
 	core = []string{
-		"account", "body", "catalog", "claims", "clientkey", "conversation", "credential", "credentialfile",
+		"account", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
 		"limits", "metric", "pick", "pin", "placement", "route", "serving", "sse",
 	}
 	// edges speak to the outside.
