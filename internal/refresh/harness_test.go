@@ -63,10 +63,13 @@ func (renewer) Renewed(old credential.Credential, r provider.Reply) (credential.
 	return next, nil
 }
 
-// clock is one that a test moves on.
+// clock stands still until a test moves it on. All of them begin at one instant, those of
+// other processes too.
 type clock struct{ ahead atomic.Int64 }
 
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+var beginning = time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func (c *clock) now() time.Time          { return beginning.Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // lines keeps a log.
