@@ -6,11 +6,13 @@
 #   internal/e2e/tools.sh [DIR]
 #
 # DIR is where they go: DIR/npm/node_modules/.bin. Without it, $HOLDFAST_TEST_TOOLS, else
-# a folder of the user's cache. Needs npm. Takes about 750 MB.
+# a folder of the user's cache. Needs npm. Takes about 1.4 GB.
 set -euo pipefail
 
 claude_code=2.1.332
 opencode=1.18.33
+codex=0.171.0
+grok=1.0.41
 
 dir=${1:-${HOLDFAST_TEST_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/holdfast/test-tools}}
 npm=$dir/npm
@@ -20,29 +22,38 @@ bin=$npm/node_modules/.bin
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 
-# version prints the first word that the client says of its version; nothing if it fails.
+# version prints the first version number in what the client says of itself; nothing if
+# it fails.
 version() {
-	local said
-	said=$(env -i PATH="$PATH" HOME="$home" "$bin/$1" --version 2>/dev/null </dev/null) || return 0
-	echo "${said%% *}"
+	env -i PATH="$PATH" HOME="$home" "$bin/$1" --version 2>/dev/null </dev/null | grep -oEm 1 '[0-9]+(\.[0-9]+)+' | head -n 1 || true
 }
 
-complete() { [[ $(version claude) == "$claude_code" && $(version opencode) == "$opencode" ]]; }
+# wrong names the clients that are missing or of another version.
+wrong() {
+	local client
+	for client in "claude $claude_code" "opencode $opencode" "codex $codex" "grok $grok"; do
+		# shellcheck disable=SC2086
+		set -- $client
+		[[ $(version "$1") == "$2" ]] || echo "$1 (want $2, it says '$(version "$1")')"
+	done
+}
 
-if ! complete; then
+if [[ -n $(wrong) ]]; then
 	if ! command -v npm >/dev/null; then
 		echo "tools.sh: the end-to-end tests drive real clients that come from npm: install Node.js with npm, then run this again" >&2
 		exit 1
 	fi
-	echo "installing Claude Code $claude_code and opencode $opencode into $npm, once" >&2
+	echo "installing Claude Code $claude_code, opencode $opencode, Codex $codex and Grok CLI $grok into $npm, once" >&2
 	mkdir -p "$npm"
 	# Its own package.json keeps npm from looking for a project above the folder.
 	echo '{"private":true}' >"$npm/package.json"
 	rm -f "$npm/package-lock.json"
 	(cd "$npm" && npm install --no-audit --no-fund --loglevel=error --save-exact \
-		"@anthropic-ai/claude-code@$claude_code" "opencode-ai@$opencode" >&2)
-	if ! complete; then
-		echo "tools.sh: installed, but claude says '$(version claude)' (want $claude_code) and opencode says '$(version opencode)' (want $opencode): remove $npm and run this again" >&2
+		"@anthropic-ai/claude-code@$claude_code" "opencode-ai@$opencode" \
+		"@openai/codex@$codex" "@xai-official/grok@$grok" >&2)
+	still=$(wrong)
+	if [[ -n $still ]]; then
+		echo "tools.sh: installed, but not right: ${still//$'\n'/, }: remove $npm and run this again" >&2
 		exit 1
 	fi
 fi

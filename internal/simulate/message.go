@@ -33,13 +33,17 @@ type Message struct {
 
 // Event is one event of a stream.
 type Event struct {
-	// Name is the event line's; Data is one JSON object without line breaks.
+	// Name is the event line's; empty for an event without one. Data has no line breaks: it
+	// is one JSON object, or the word that ends a stream of chunks.
 	Name string
 	Data []byte
 }
 
-// Bytes frames the event as Anthropic does: LF line ends, a space after each colon.
+// Bytes frames the event as the providers do: LF line ends, a space after each colon.
 func (e Event) Bytes() []byte {
+	if e.Name == "" {
+		return fmt.Appendf(nil, "data: %s\n\n", e.Data)
+	}
 	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", e.Name, e.Data)
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/simulate"
+	"github.com/klauspost/compress/zstd"
 )
 
 // Upstream is the scripted server. It is safe for concurrent use.
@@ -21,10 +21,12 @@ type Upstream struct {
 	URL string
 
 	closed chan struct{}
+	speaks dialect
 
 	mu       sync.Mutex
 	accounts []*Account
 	paths    map[string]Script
+	grants   map[string]renewal // by refresh token
 	requests []*Request
 	arrived  chan struct{} // closed and replaced with every request
 }
@@ -36,6 +38,7 @@ type Account struct {
 	up           *Upstream
 	organization string
 	credentials  []string
+	paths        map[string]Script
 	queue        []Script
 	fallback     Script
 }
@@ -60,7 +63,7 @@ type Request struct {
 	// At is when the headers were read.
 	At time.Time
 
-	// Model and Stream are the body's; zero when it is no JSON object.
+	// Model and Stream are the body's, also when it came as zstd; zero when it is no JSON object.
 	Model  string
 	Stream bool
 
@@ -84,16 +87,27 @@ func (r *Request) ClientLeft() bool {
 	}
 }
 
-// New makes an upstream to be served as an http.Handler. Close must be called at the end.
-func New() *Upstream {
-	return &Upstream{closed: make(chan struct{}), paths: map[string]Script{}, arrived: make(chan struct{})}
+// New makes an upstream that speaks Anthropic's wire, to be served as an http.Handler. Close
+// must be called at the end.
+func New() *Upstream { return speaking(anthropic()) }
+
+func speaking(d dialect) *Upstream {
+	return &Upstream{
+		closed: make(chan struct{}), speaks: d, paths: map[string]Script{}, grants: map[string]renewal{}, arrived: make(chan struct{}),
+	}
 }
 
 // Start serves a new upstream on a free port of 127.0.0.1 until the test ends. Answers
 // that are still held then are given up.
 func Start(t testing.TB) *Upstream {
 	t.Helper()
-	u := New()
+	return start(t, anthropic())
+}
+
+// start serves an upstream of the dialect until the test ends.
+func start(t testing.TB, d dialect) *Upstream {
+	t.Helper()
+	u := speaking(d)
 	server := httptest.NewServer(u)
 	u.URL = server.URL
 	t.Cleanup(func() {
@@ -113,7 +127,7 @@ func (u *Upstream) Account(name string, credentials ...string) *Account {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	a := &Account{
-		Name: name, up: u, credentials: credentials, fallback: Good(nil),
+		Name: name, up: u, credentials: credentials, paths: map[string]Script{}, fallback: u.speaks.good,
 		organization: fmt.Sprintf("00000000-0000-4000-8000-%012d", len(u.accounts)+1),
 	}
 	u.accounts = append(u.accounts, a)
@@ -133,14 +147,22 @@ var inference = map[string]bool{
 	"/v1/messages": true, "/v1/responses": true, "/v1/chat/completions": true, "/backend-api/codex/responses": true,
 }
 
-// Queue appends scripts for the account's next requests to a model, one each.
+// OnPath answers the account's requests to the path by the script, whatever their method.
+func (a *Account) OnPath(path string, s Script) {
+	a.up.mu.Lock()
+	defer a.up.mu.Unlock()
+	a.paths[path] = s
+}
+
+// Queue appends scripts for the account's next requests to be answered by a model, one
+// each.
 func (a *Account) Queue(scripts ...Script) {
 	a.up.mu.Lock()
 	defer a.up.mu.Unlock()
 	a.queue = append(a.queue, scripts...)
 }
 
-// Always sets what the account answers to a request to a model when its queue is empty.
+// Always sets what the account answers by a model when its queue is empty.
 func (a *Account) Always(s Script) {
 	a.up.mu.Lock()
 	defer a.up.mu.Unlock()
@@ -201,7 +223,7 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		Model  string `json:"model"`
 		Stream bool   `json:"stream"`
 	}
-	if json.Unmarshal(r.Body, &told) == nil {
+	if json.Unmarshal(r.Plain(), &told) == nil {
 		r.Model, r.Stream = told.Model, told.Stream
 	}
 	script := u.arrive(r)
@@ -242,26 +264,32 @@ func (u *Upstream) arrive(r *Request) Script {
 	if s := u.paths[r.Path]; s != nil {
 		return s
 	}
-	switch {
-	case (r.Path == "/" || r.Path == "/api/hello") && r.Method == http.MethodHead:
-		return Raw(http.StatusOK, nil, nil)
-	case account == nil:
-		return Refusal("invalid-key")
-	case inference[r.Path] && r.Method == http.MethodPost:
+	if r.Path == u.speaks.token && r.Method == http.MethodPost {
+		return u.exchange(r)
+	}
+	if u.speaks.probe != nil {
+		if s := u.speaks.probe(r); s != nil {
+			return s
+		}
+	}
+	if account == nil {
+		return u.speaks.unknown
+	}
+	if s := account.paths[r.Path]; s != nil {
+		return s
+	}
+	if u.speaks.scripted(r) {
 		if len(account.queue) == 0 {
 			return account.fallback
 		}
 		next := account.queue[0]
 		account.queue = account.queue[1:]
 		return next
-	case r.Path == "/v1/messages/count_tokens" && r.Method == http.MethodPost:
-		return Raw(http.StatusOK, jsonType(), []byte(`{"input_tokens":12000}`))
-	case r.Path == "/v1/models" && r.Method == http.MethodGet:
-		return Raw(http.StatusOK, jsonType(), []byte(`{"data":[{"type":"model","id":"claude-opus-5",`+
-			`"display_name":"Claude Opus 5","created_at":"2026-06-01T00:00:00Z"}],"has_more":false,`+
-			`"first_id":"claude-opus-5","last_id":"claude-opus-5"}`))
 	}
-	return Failed(http.StatusNotFound, simulate.Failure{Type: "not_found_error", Message: "Not found"})
+	if s := u.speaks.aside(r); s != nil {
+		return s
+	}
+	return u.speaks.nowhere
 }
 
 // credential is the one secret of a request: an API key before a bearer token.
@@ -277,3 +305,21 @@ func credential(h http.Header) string {
 }
 
 func jsonType() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+// Plain is the body without zstd, the coding in which Codex may send it; as it was sent
+// when it has another or none.
+func (r *Request) Plain() []byte {
+	if r.Header.Get("Content-Encoding") != "zstd" {
+		return r.Body
+	}
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		return r.Body
+	}
+	defer decoder.Close()
+	plain, err := decoder.DecodeAll(r.Body, nil)
+	if err != nil {
+		return r.Body
+	}
+	return plain
+}
