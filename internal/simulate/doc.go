@@ -17,7 +17,8 @@
 // minutes read it, and a turn that comes to another account pays for the whole again.
 //
 // Message, Failure, Unified and KeyLimits are the wire: they render what Anthropic
-// sends, byte for byte the same for the same values. The scripted upstream of the tests
+// sends, byte for byte the same for the same values; Response, Completion and ErrorBody do
+// so for OpenAI, whose dialect xAI shares. The scripted upstream of the tests
 // renders through them too, so there is one place to correct when the wire changes.
 //
 // # What it never does

@@ -1,6 +1,7 @@
 // Package upstreamtest is the upstream of the tests: a server on the loopback address
-// that speaks Anthropic's wire, knows several accounts by the credential that arrives,
-// remembers every request, and answers each account from a script.
+// that speaks a provider's wire (Start Anthropic's, StartOpenAI and StartXAI theirs), knows
+// several accounts by the credential that arrives, remembers every request, and answers
+// each account from a script.
 //
 //	up := upstreamtest.Start(t)
 //	one, two := up.Account("one", "key-one"), up.Account("two", "key-two")
@@ -14,11 +15,11 @@
 // bytes to write, a gate to stop at, a silence, or an end. A mod changes a
 // script's answers (Script.With): it holds, compresses, reframes or breaks them. A gate is
 // how a test holds an answer until it has seen what it waits for; tests have no need to
-// sleep.
+// sleep. A grant is what an account's refresh token is exchanged for, once.
 //
 // # Production behaviour that is kept
 //
-// Each builder's comment names the behaviour it keeps. Common to all: error envelopes with request-id in
+// Each builder's comment names the behaviour it keeps. Common to Anthropic's: error envelopes with request-id in
 // header and body; limit headers with a fraction (not a percentage) and epoch seconds for
 // subscriptions, counts and RFC 3339 for API keys; one flush per event; x-should-retry on
 // refusals, true also on spent windows; a request without a known credential is 401.

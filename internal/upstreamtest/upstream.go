@@ -97,7 +97,7 @@ func speaking(d dialect) *Upstream {
 	}
 }
 
-// Start serves a new upstream on a free port of 127.0.0.1 until the test ends. Answers
+// Start serves a new upstream of Anthropic's on a free port of 127.0.0.1 until the test ends. Answers
 // that are still held then are given up.
 func Start(t testing.TB) *Upstream {
 	t.Helper()
