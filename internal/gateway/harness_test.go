@@ -23,6 +23,8 @@ import (
 	"holdfast/internal/gateway"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 	"holdfast/internal/seal"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
@@ -99,7 +101,9 @@ func (b *bench) process(s *store.Store, edit func(*gateway.Options)) (*gateway.G
 	limits := forward.DefaultLimits
 	o := gateway.Options{
 		Store: s, Box: b.box, Now: b.clock.now, Limits: limits,
-		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}},
+		Providers: map[account.Provider]provider.Provider{
+			account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
+		},
 		Log:       slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if edit != nil {
@@ -121,7 +125,13 @@ func (b *bench) process(s *store.Store, edit func(*gateway.Options)) (*gateway.G
 // addAccount adds an account of the upstream to catalog and vault.
 func (b *bench) addAccount(name string, kind account.Kind) *upstreamtest.Account {
 	b.t.Helper()
-	a := account.Account{ID: account.ID("acc-" + name), Name: name, Provider: account.Anthropic, Kind: kind, BaseURL: b.up.URL}
+	return b.addOf(account.Anthropic, name, kind)
+}
+
+// addOf adds an account of a provider. It has a reading already, so that no trial is due.
+func (b *bench) addOf(p account.Provider, name string, kind account.Kind) *upstreamtest.Account {
+	b.t.Helper()
+	a := account.Account{ID: account.ID("acc-" + name), Name: name, Provider: p, Kind: kind, BaseURL: b.up.URL}
 	b.change(func(c catalog.Catalog) catalog.Catalog {
 		c.Accounts = append(append([]account.Account(nil), c.Accounts...), a)
 		return c
@@ -150,16 +160,23 @@ func reading(at time.Time, fiveHour, weekly float64) account.Reading {
 // login saves a credential for an account.
 func (b *bench) login(a account.Account, text string, generation int64) {
 	b.t.Helper()
-	v := vault.Vault{Store: b.store, Box: b.box}
-	_, revision, err := v.Load(b.t.Context(), a.ID)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	c := credential.Credential{Generation: generation}
 	if a.Kind == account.Key {
 		c.Key = credential.NewSecret(text)
 	} else {
-		c.Access = credential.NewSecret(text)
+		c.Access, c.Refresh = credential.NewSecret(text), credential.NewSecret("refresh-"+text)
+		c.Principal = "user-" + a.Name + "/workspace-" + a.Name
+	}
+	b.save(a, c)
+}
+
+// save puts a credential in the place of an account's.
+func (b *bench) save(a account.Account, c credential.Credential) {
+	b.t.Helper()
+	v := vault.Vault{Store: b.store, Box: b.box}
+	_, revision, err := v.Load(b.t.Context(), a.ID)
+	if err != nil {
+		b.t.Fatal(err)
 	}
 	if _, err := v.Save(b.t.Context(), a.ID, c, revision); err != nil {
 		b.t.Fatal(err)

@@ -17,6 +17,9 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/gateway"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -283,6 +286,9 @@ func TestPaths(t *testing.T) {
 	b := newBench(t, "marlow")
 	admin := b.newKey(catalog.ClientKey{Name: "admin", Admin: true})
 	b.clock.advance(2 * time.Second)
+	_, anthropicAlone := b.process(b.store, func(o *gateway.Options) {
+		o.Providers = map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}}
+	})
 	tests := []struct {
 		name string
 		a    ask
@@ -298,7 +304,7 @@ func TestPaths(t *testing.T) {
 		{"count_tokens", ask{path: "/v1/messages/count_tokens"}, 200, "", 1},
 		{"with the provider in front", ask{path: "/anthropic/v1/messages"}, 200, "", 1},
 		{"upgrade", ask{method: "GET", path: "/v1/responses", header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}}, 426, "bad_request", 0},
-		{"a provider that is not served", ask{path: "/openai/v1/responses"}, 404, "not_found", 0},
+		{"a provider that is not served", ask{path: "/openai/v1/responses", url: anthropicAlone}, 404, "not_found", 0},
 		{"unknown", ask{method: "GET", path: "/favicon.ico"}, 404, "not_found", 0},
 		{"OPTIONS elsewhere", ask{method: "OPTIONS", path: "/x"}, 404, "not_found", 0},
 		{"TRACE", ask{method: "TRACE"}, 405, "bad_request", 0},

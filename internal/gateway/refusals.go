@@ -251,7 +251,36 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	case len(x.sit.Candidates) == 0:
 		return fmt.Sprintf("no %s account is configured. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`.", x.name, x.name)
 	}
-	return fmt.Sprintf("none of the %s accounts serves this path, or the client key %q may not use those that do. See `holdfast account list` and `holdfast key list`.", x.name, x.key.Name)
+	return x.noneServes()
+}
+
+// noneServes says why no account that there is serves the request at all.
+func (x *exchange) noneServes() string {
+	of := fmt.Sprintf("%s %s", x.r.Method, x.route.Path)
+	keys, allowed := 0, 0
+	for _, c := range x.sit.Candidates {
+		if c.Account.Kind == account.Key {
+			keys++
+		}
+		if c.Allowed {
+			allowed++
+		}
+		if c.Serves && !c.Allowed {
+			return fmt.Sprintf("the client key %q may not use the %s accounts that serve %s. `holdfast key list` shows which it may.", x.key.Name, x.name, of)
+		}
+	}
+	if allowed == 0 {
+		return fmt.Sprintf("the client key %q may use no %s account. `holdfast key list` shows which it may.", x.key.Name, x.name)
+	}
+	if keys > 0 {
+		return fmt.Sprintf("no %s account serves %s: neither an API key nor a login is for it.", x.name, of)
+	}
+	if h, ok := x.prov.(provider.Hinter); ok {
+		if hint := h.Hint(x.route.Path, x.r.Header); hint != "" {
+			return hint
+		}
+	}
+	return fmt.Sprintf("a subscription login of %s does not serve %s to this client, and there is no API key account that would. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`.", x.name, of, x.name)
 }
 
 // wait is a time to wait in words: 45s, 7m, 1h12m, 3d2h; rounded up.

@@ -23,7 +23,8 @@ func Lost(s Situation) Plan {
 // CanMove reports whether an error that comes before any content could still be answered
 // by another account: whether holding the beginning of an answer back is worth it.
 func CanMove(s Situation, at int) bool {
-	if s.Sent >= MaxSends || s.mustStay() {
+	_, held := s.pinned()
+	if s.Sent >= MaxSends || s.Stay || (held && !s.Fresh && s.bound()) {
 		return false
 	}
 	s.Candidates = slices.Clone(s.Candidates)

@@ -338,11 +338,19 @@ func TestCanMove(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a bound conversation stays", func(t *testing.T) {
-		s := situation(read(0, 0), read(0, 0))
-		s.Bound = true
+	t.Run("a bound conversation stays once it is pinned", func(t *testing.T) {
+		s := pinnedTo(situation(read(0, 0), read(0, 0)), "marlow")
+		s.Bound, s.Sent = true, 1
 		if placement.CanMove(s, 0) {
 			t.Error("got true, want false")
+		}
+		s.Fresh = true // this request made the pin
+		if !placement.CanMove(s, 0) {
+			t.Error("fresh: got false, want true")
+		}
+		s.Stay = true
+		if placement.CanMove(s, 0) {
+			t.Error("a request that must stay: got true, want false")
 		}
 	})
 }

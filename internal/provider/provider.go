@@ -162,3 +162,10 @@ type Provider interface {
 	// StreamError renders an error event for a stream that cannot go on.
 	StreamError(r Refusal) []byte
 }
+
+// Hinter is the part of a provider whose subscriptions serve some clients and paths only.
+type Hinter interface {
+	// Hint says in a sentence, for the owner, why no subscription serves a request, and what
+	// does; empty where there is nothing to say.
+	Hint(path string, h http.Header) string
+}

@@ -44,7 +44,10 @@ import (
 // Provider implements provider.Provider for OpenAI. The zero value is ready.
 type Provider struct{}
 
-var _ provider.Provider = Provider{}
+var (
+	_ provider.Provider = Provider{}
+	_ provider.Hinter   = Provider{}
+)
 
 // Name is account.OpenAI.
 func (Provider) Name() account.Provider { return account.OpenAI }

@@ -125,6 +125,12 @@ func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider
 	return below(path, root) && !below(path, "/v1/organization") && !below(path, "/v1/dashboard")
 }
 
+// Hint implements provider.Hinter.
+func (Provider) Hint(path string, _ http.Header) string {
+	return "the login of a ChatGPT plan serves the Responses API, and to Codex its further paths, but not " + path +
+		" to this client. Add an API key for it: `holdfast account add NAME --provider openai --key-env OPENAI_API_KEY`."
+}
+
 // Target implements provider.Provider.
 func (Provider) Target(kind account.Kind, path string) (base, upstreamPath string) {
 	path = spelled(path)

@@ -45,7 +45,10 @@ import (
 // Provider implements provider.Provider for xAI. The zero value is ready.
 type Provider struct{}
 
-var _ provider.Provider = Provider{}
+var (
+	_ provider.Provider = Provider{}
+	_ provider.Hinter   = Provider{}
+)
 
 // Name is account.XAI.
 func (Provider) Name() account.Provider { return account.XAI }

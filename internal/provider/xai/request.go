@@ -127,6 +127,18 @@ func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider
 	return (path == chat || path == responses || path == messages) && isVersion(h.Get(versionHeader))
 }
 
+// Hint implements provider.Hinter.
+func (Provider) Hint(path string, h http.Header) string {
+	const key = "add an API key, which serves every client: `holdfast account add NAME --provider xai --key-env XAI_API_KEY`."
+	if path != chat && path != responses && path != messages {
+		return "the login of a Grok subscription serves inference and the list of models only; for " + path + " " + key
+	}
+	if h.Get(versionHeader) == "" {
+		return "the login of a Grok subscription serves the Grok CLI alone, which tells its version in x-grok-client-version, and this client is another. Use the Grok CLI, or " + key
+	}
+	return "x-grok-client-version has no version such as 1.0.13, and without one the login of a Grok subscription serves nobody. Use the Grok CLI as it is, or " + key
+}
+
 // Target implements provider.Provider. Both hosts spell their paths alike.
 func (Provider) Target(kind account.Kind, path string) (base, upstreamPath string) {
 	if kind == account.Subscription {

@@ -1,0 +1,210 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+	"holdfast/internal/gateway"
+	"holdfast/internal/refresh"
+	"holdfast/internal/upstreamtest"
+)
+
+// renewals stands in for the refresher: it stores a next credential, or fails.
+type renewals struct {
+	b    *bench
+	fail error
+	n    atomic.Int64
+}
+
+func (r *renewals) renew(_ context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
+	n := r.n.Add(1)
+	if r.fail != nil {
+		return credential.Credential{}, fmt.Errorf("renew: %w", r.fail)
+	}
+	next := held
+	next.Generation++
+	next.Access = credential.NewSecret(fmt.Sprintf("%s-renewed-%d", secret(a.Name), n))
+	next.ExpiresAt = r.b.clock.now().Add(time.Hour)
+	r.b.save(a, next)
+	return next, nil
+}
+
+// withRenewals is a bench of Anthropic logins whose gateway renews them; every renewed
+// token is the account's at the upstream.
+func withRenewals(t *testing.T, names ...string) (*bench, *renewals) {
+	t.Helper()
+	b := newBench(t)
+	for _, name := range names {
+		b.addAccount(name, account.Subscription)
+	}
+	r := &renewals{b: b}
+	b.gw, b.url = b.process(b.store, func(o *gateway.Options) { o.Renew = r.renew })
+	return b, r
+}
+
+func (b *bench) expire(name string, at time.Time) {
+	b.t.Helper()
+	a := account.Account{ID: account.ID("acc-" + name), Name: name, Kind: account.Subscription}
+	b.save(a, credential.Credential{
+		Access: credential.NewSecret(secret(name)), Refresh: credential.NewSecret("refresh-" + name), ExpiresAt: at, Generation: 1,
+	})
+}
+
+// An access token that is known to have ended is not sent, and renewed before; up to that
+// instant it is good.
+func TestEndedTokenIsRenewedBeforeTheSend(t *testing.T) {
+	b, r := withRenewals(t, "marlow")
+	renewed := b.up.Account("marlow renewed", secret("marlow")+"-renewed-1")
+	b.expire("marlow", b.clock.now().Add(time.Hour))
+	b.served(ask{session: session(1)})
+	if r.n.Load() != 0 {
+		t.Fatal("a token that lives was renewed")
+	}
+	b.clock.advance(time.Hour)
+	if got := b.served(ask{session: session(1)}); got.account() != "marlow" || got.pin() != "new" && got.pin() != "kept" {
+		t.Errorf("got %s, pin %s", got.account(), got.pin())
+	}
+	b.served(ask{session: session(1)})
+	if n, old, next := r.n.Load(), len(b.account("marlow").Requests()), len(renewed.Requests()); n != 1 || old != 1 || next != 2 {
+		t.Errorf("got %d renewals, %d sends with the old token, %d with the new, want 1, 1, 2", n, old, next)
+	}
+}
+
+// warm-process-hazards: a process that was frozen while another renewed uses what that one
+// stored, and spends no refresh token itself.
+func TestFrozenProcessUsesWhatAnotherRenewed(t *testing.T) {
+	for name, ends := range map[string]time.Duration{"known to have ended": 30 * time.Minute, "refused": 0} {
+		t.Run(name, func(t *testing.T) {
+			b, r := withRenewals(t, "marlow")
+			at := time.Time{}
+			if ends > 0 {
+				at = b.clock.now().Add(ends)
+			}
+			b.expire("marlow", at)
+			b.served(ask{session: session(1)})
+			b.clock.advance(40 * time.Minute)
+			b.up.Account("marlow renewed", "TOKEN-OF-ANOTHER")
+			b.save(account.Account{ID: "acc-marlow"}, credential.Credential{
+				Access: credential.NewSecret("TOKEN-OF-ANOTHER"), Refresh: credential.NewSecret("refresh-2"), Generation: 2, ExpiresAt: b.clock.now().Add(time.Hour),
+			})
+			b.account("marlow").Always(upstreamtest.Refusal("token-expired"))
+			if got := b.served(ask{session: session(1)}); got.account() != "marlow" {
+				t.Errorf("got %s", got.account())
+			}
+			if r.n.Load() != 0 || b.state("marlow").Parked != nil {
+				t.Errorf("got %d renewals, parked %v", r.n.Load(), b.state("marlow").Parked)
+			}
+		})
+	}
+}
+
+// auth-failure-routing: a refused token that has not ended is renewed once and the request
+// sent once more on the same account.
+func TestRefusedTokenIsRenewedOnce(t *testing.T) {
+	for _, refusal := range []string{"invalid-token", "token-expired"} {
+		t.Run(refusal, func(t *testing.T) {
+			b, r := withRenewals(t, "marlow", "juniper")
+			b.prefer("marlow", "juniper")
+			b.up.Account("marlow renewed", secret("marlow")+"-renewed-1")
+			b.account("marlow").Always(upstreamtest.Refusal(refusal))
+			if got := b.served(ask{session: session(1)}); got.account() != "marlow" || b.sent() != 2 {
+				t.Errorf("got %s after %d sends, want marlow after 2", got.account(), b.sent())
+			}
+			if r.n.Load() != 1 || b.state("marlow").Parked != nil {
+				t.Errorf("got %d renewals, parked %v", r.n.Load(), b.state("marlow").Parked)
+			}
+		})
+	}
+	t.Run("refused again: parked, and one hop", func(t *testing.T) {
+		b, r := withRenewals(t, "marlow", "juniper")
+		b.prefer("marlow", "juniper")
+		b.up.Account("marlow renewed", secret("marlow")+"-renewed-1").Always(upstreamtest.Refusal("invalid-token"))
+		b.account("marlow").Always(upstreamtest.Refusal("invalid-token"))
+		if got := b.served(ask{session: session(1)}); got.account() != "juniper" || b.sent() != 3 {
+			t.Errorf("got %s after %d sends, want juniper after 3", got.account(), b.sent())
+		}
+		if p := b.state("marlow").Parked; p == nil || p.Kind != account.BadCredential || r.n.Load() != 1 {
+			t.Errorf("got parked %+v after %d renewals, want parked after 1", p, r.n.Load())
+		}
+	})
+	t.Run("a key is parked by its first", func(t *testing.T) {
+		b, r := withRenewals(t)
+		b.addAccount("rowan", account.Key)
+		b.clock.advance(2 * time.Second)
+		b.account("rowan").Always(upstreamtest.Refusal("invalid-key"))
+		if got := b.do(ask{session: session(1)}); got.status != http.StatusServiceUnavailable || got.errorKind() != "no_account" || b.sent() != 1 || r.n.Load() != 0 {
+			t.Errorf("got %d %s after %d sends and %d renewals", got.status, got.errorKind(), b.sent(), r.n.Load())
+		}
+		if b.state("rowan").Parked == nil {
+			t.Error("the key is not parked")
+		}
+	})
+}
+
+// A renewal that fails for the moment parks nobody and hands no 401 on: a conversation
+// waits on its account, and a new one goes elsewhere.
+func TestRenewalThatFailsForTheMoment(t *testing.T) {
+	for name, prepare := range map[string]func(*bench){
+		"the token has ended": func(b *bench) { b.clock.advance(2 * time.Minute) },
+		"the token is refused": func(b *bench) { b.account("marlow").Always(upstreamtest.Refusal("invalid-token")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, r := withRenewals(t, "marlow", "juniper")
+			r.fail = refresh.ErrTransient
+			b.prefer("marlow", "juniper")
+			b.expire("marlow", b.clock.now().Add(time.Minute))
+			b.served(ask{session: session(1)})
+			prepare(b)
+			got := b.do(ask{session: session(1)})
+			if got.status != http.StatusServiceUnavailable || got.errorKind() != "upstream_unreachable" || got.header.Get("Retry-After") != "5" || got.header.Get("X-Should-Retry") == "false" {
+				t.Errorf("pinned: got %d %s, Retry-After %q", got.status, got.errorKind(), got.header.Get("Retry-After"))
+			}
+			if !strings.Contains(got.body, "marlow") || containsAny(got.body, "authentication_error") {
+				t.Errorf("got %s", got.body)
+			}
+			if got := b.served(ask{session: session(2)}); got.account() != "juniper" {
+				t.Errorf("new: got %s, want juniper", got.account())
+			}
+			if st := b.state("marlow"); st.Parked != nil || len(st.Blocks) > 0 {
+				t.Errorf("got %+v %v, want nothing held against the account", st.Parked, st.Blocks)
+			}
+			r.fail = nil
+			b.up.Account("marlow renewed", fmt.Sprintf("%s-renewed-%d", secret("marlow"), r.n.Load()+1))
+			if got := b.served(ask{session: session(1)}); got.account() != "marlow" || got.pin() != "kept" {
+				t.Errorf("afterwards: got %s, pin %s, want marlow, kept", got.account(), got.pin())
+			}
+		})
+	}
+}
+
+// What only the owner can mend is parked with the refresher's own word, and the request
+// goes elsewhere.
+func TestRenewalThatNeedsTheOwner(t *testing.T) {
+	b, r := withRenewals(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.served(ask{session: session(1)})
+	b.account("marlow").Always(upstreamtest.Refusal("invalid-token"))
+	_, url := b.process(b.store, func(o *gateway.Options) {
+		o.Renew = func(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
+			b.fold(a.Name, func(s account.State) account.State {
+				return s.Reject(account.Rejection{Kind: account.BadCredential, At: b.clock.now(), Generation: held.Generation, Rule: "invalid_grant"}, account.Rules{})
+			})
+			return credential.Credential{}, errors.Join(refresh.ErrOwner)
+		}
+	})
+	got := b.served(ask{session: session(1), url: url})
+	if got.account() != "juniper" || got.pin() != "moved" || r.n.Load() != 0 {
+		t.Errorf("got %s, pin %s", got.account(), got.pin())
+	}
+	if p := b.state("marlow").Parked; p == nil || p.Reason != "invalid_grant" {
+		t.Errorf("got parked %+v, want the refresher's reason", p)
+	}
+}
