@@ -104,7 +104,7 @@ func (b *bench) process(s *store.Store, edit func(*gateway.Options)) (*gateway.G
 		Providers: map[account.Provider]provider.Provider{
 			account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
 		},
-		Log:       slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if edit != nil {
 		edit(&o)

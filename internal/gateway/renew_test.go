@@ -153,7 +153,7 @@ func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 // waits on its account, and a new one goes elsewhere.
 func TestRenewalThatFailsForTheMoment(t *testing.T) {
 	for name, prepare := range map[string]func(*bench){
-		"the token has ended": func(b *bench) { b.clock.advance(2 * time.Minute) },
+		"the token has ended":  func(b *bench) { b.clock.advance(2 * time.Minute) },
 		"the token is refused": func(b *bench) { b.account("marlow").Always(upstreamtest.Refusal("invalid-token")) },
 	} {
 		t.Run(name, func(t *testing.T) {
