@@ -64,7 +64,7 @@ var (
 	// core decides: values in, values out.
 	core = []string{
 		"account", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
-		"limits", "metric", "pick", "pin", "placement", "route", "serving", "sse",
+		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse",
 	}
 	// edges speak to the outside.
 	edges = []string{

@@ -127,6 +127,7 @@ type Provider interface {
 
 	Renewer
 	Looker
+	Keeper
 
 	// Inspect makes a Request of a client's request to path (the provider's own spelling,
 	// decoded, e.g. /v1/messages). It reads headers and facts only.

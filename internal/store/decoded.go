@@ -8,6 +8,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/owner"
 	"holdfast/internal/pin"
 	"holdfast/internal/serving"
 )
@@ -22,6 +23,7 @@ type decoded struct {
 	states   memory[account.State]
 	pins     memory[pin.Record]
 	servings memory[serving.Record]
+	owners   memory[owner.Record]
 }
 
 // memory holds decoded values by the records' ids.
@@ -86,4 +88,10 @@ func (d *decoded) pin(r Record) (pin.Record, error) {
 func (d *decoded) serving(r Record) (ServingRecord, error) {
 	s, err := d.servings.of(r)
 	return ServingRecord{Record: s, Revision: r.Revision}, err
+}
+
+func (d *decoded) owner(r Record) (owner.Record, error) {
+	o, err := d.owners.of(r)
+	o.Revision = r.Revision
+	return o, err
 }

@@ -29,6 +29,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/owner"
 	"holdfast/internal/pin"
 )
 
@@ -85,6 +86,7 @@ type Query struct {
 	Catalog     bool
 	Poll        bool
 	Pins        []string
+	Owners      []string // by owner.Key
 	States      []account.ID
 	Credentials []account.ID
 	// Serving are providers whose policy is order.
@@ -97,6 +99,7 @@ type View struct {
 	Catalog     CatalogRecord // set when asked for
 	Poll        PollRecord    // the same
 	Pins        map[string]pin.Record
+	Owners      map[string]owner.Record
 	States      map[account.ID]StateRecord
 	Credentials map[account.ID]SealedRecord
 	Serving     map[account.Provider]ServingRecord
@@ -104,7 +107,7 @@ type View struct {
 
 // Read answers a query in one round trip.
 func (s *Store) Read(ctx context.Context, q Query) (View, error) {
-	keys := make([]Key, 0, 2+len(q.Pins)+len(q.States)+len(q.Credentials)+len(q.Serving))
+	keys := make([]Key, 0, 2+len(q.Pins)+len(q.Owners)+len(q.States)+len(q.Credentials)+len(q.Serving))
 	if q.Catalog {
 		keys = append(keys, Key{KindCatalog, catalogID})
 	}
@@ -113,6 +116,9 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	}
 	for _, p := range q.Pins {
 		keys = append(keys, Key{KindPin, p})
+	}
+	for _, o := range q.Owners {
+		keys = append(keys, Key{KindOwner, o})
 	}
 	for _, id := range q.States {
 		keys = append(keys, Key{KindState, string(id)})
@@ -125,6 +131,7 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	}
 	v := View{
 		Pins:        make(map[string]pin.Record, len(q.Pins)),
+		Owners:      make(map[string]owner.Record, len(q.Owners)),
 		States:      make(map[account.ID]StateRecord, len(q.States)),
 		Credentials: make(map[account.ID]SealedRecord, len(q.Credentials)),
 	}
@@ -165,6 +172,8 @@ func (s *Store) into(v *View, r Record) error {
 		v.Poll, err = pollOf(r)
 	case KindPin:
 		v.Pins[r.ID], err = s.decoded.pin(r)
+	case KindOwner:
+		v.Owners[r.ID], err = s.decoded.owner(r)
 	case KindState:
 		v.States[account.ID(r.ID)], err = s.decoded.state(r)
 	case KindCredential:

@@ -44,6 +44,7 @@ func Run(t *testing.T, h Harness) {
 		{"Context", contextTests},
 		{"Concurrent", concurrentTests},
 		{"Pin", pinTests},
+		{"Owner", ownerTests},
 		{"State", stateTests},
 		{"Place", placeTests},
 		{"Catalog", catalogTests},

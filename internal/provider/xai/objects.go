@@ -1,0 +1,93 @@
+package xai
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"holdfast/internal/body"
+	"holdfast/internal/provider"
+)
+
+// collections are what can be named in a path. Responses are kept for thirty days.
+var collections = provider.Collections{
+	{Path: responses, Keep: provider.Stored, Verbs: []string{"compact"}},
+	{Path: "/v1/chat/deferred-completion", Keep: provider.Stored},
+	{Path: "/v1/videos", Keep: provider.Stored, Verbs: []string{"generations", "edits", "extensions"}},
+	{Path: "/v1/files", Keep: provider.Lasting},
+	{Path: "/v1/batches", Keep: provider.Lasting},
+	{Path: "/v1/collections", Keep: provider.Lasting},
+	{Path: "/v1/documents", Keep: provider.Lasting, Verbs: []string{"search"}},
+}
+
+// Names implements provider.Keeper. What a response continues decides before the files
+// that are given to it.
+func (Provider) Names(path string, f body.Facts) []string {
+	var ids []string
+	for _, id := range []string{collections.Named(path), f.PreviousResponseID, f.Conversation} {
+		if id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return append(ids, f.Objects...)
+}
+
+// Removed implements provider.Keeper.
+func (Provider) Removed(method, path string) string { return collections.Removed(method, path) }
+
+// response is what tells of a stored response.
+type response struct {
+	ID     text  `json:"id"`
+	Object text  `json:"object"`
+	Store  *bool `json:"store"`
+}
+
+// made: xAI stores responses unless told not to, as OpenAI does.
+func (r response) made(f body.Facts) []provider.Object {
+	if r.ID == "" || (r.Object != "response" && r.Object != "") || f.Unstored || (r.Store != nil && !*r.Store) {
+		return nil
+	}
+	return []provider.Object{{ID: string(r.ID), Keep: provider.Stored}}
+}
+
+// EventMade implements provider.Keeper.
+func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Object {
+	unnamed := name == "" || name == "message"
+	if name != "response.created" && !(unnamed && bytes.Contains(data, []byte(`"response.created"`))) {
+		return nil
+	}
+	var event struct {
+		Response response `json:"response"`
+	}
+	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	return event.Response.made(f)
+}
+
+// BodyMade implements provider.Keeper. A chat that is deferred, and a video, are fetched
+// later by the request_id that they are answered with.
+func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provider.Object {
+	if method == http.MethodPost {
+		switch {
+		case path == responses:
+			var r response
+			_ = json.Unmarshal(data, &r)
+			return r.made(f)
+		case path == chat, below(path, "/v1/videos"):
+			return deferred(data)
+		}
+	}
+	return collections.Made(method, path, data, []string{"id", "file_id", "batch_id", "collection_id"}, []string{"output_file_id", "error_file_id"})
+}
+
+func deferred(data []byte) []provider.Object {
+	if !bytes.Contains(data, []byte(`"request_id"`)) {
+		return nil
+	}
+	var d struct {
+		ID text `json:"request_id"`
+	}
+	if _ = json.Unmarshal(data, &d); d.ID == "" {
+		return nil
+	}
+	return []provider.Object{{ID: string(d.ID), Keep: provider.Stored}}
+}
