@@ -149,7 +149,7 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 	if err != nil {
 		return shown{}, err
 	}
-	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins})
+	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving})
 	var s shown
 	for _, l := range listing(all) {
 		if l.Name == name {

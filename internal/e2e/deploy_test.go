@@ -179,6 +179,7 @@ func onlyWhatItNeeds(t *testing.T, d *functiontest.Deployment) {
 		}()},
 		{"write a pin", true, put(store.KindPin, "as-the-function")},
 		{"write a state", true, put(store.KindState, "as-the-function")},
+		{"write who serves", true, put(store.KindServing, "as-the-function")},
 		{"write the data key", true, func() error {
 			if err := put(store.KindDataKey, "datakey"); !errors.Is(err, store.ErrConflict) { // there is one
 				return errors.Join(errors.New("got no conflict"), err)

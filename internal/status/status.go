@@ -3,8 +3,8 @@
 // prints it; the gateway serves the same as status.json.
 //
 // Of reports a pure function of what was read: it does no I/O and reads no clock. It
-// never holds a secret. Forecasts, the last look at usage endpoints and the last switch
-// are not known yet; their fields (forecast, last_poll, last_switch) are absent.
+// never holds a secret. Forecasts and the last look at usage endpoints are not known yet;
+// their fields (forecast, last_poll) are absent.
 package status
 
 import (
@@ -16,7 +16,6 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
-	"holdfast/internal/pick"
 	"holdfast/internal/pin"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -31,6 +30,9 @@ type Input struct {
 	Credentials map[account.ID]store.SealedRecord
 	// Pins are all stored pins, ended ones too; the keys do not matter.
 	Pins map[string]pin.Record
+	// Serving are the records of who served, for the last switch. Who serves at Now is
+	// reckoned from the rest.
+	Serving map[account.Provider]store.ServingRecord
 	// InFlight counts requests by account; nil where it is not known, as in another process.
 	InFlight map[account.ID]int
 }
@@ -41,6 +43,8 @@ type Report struct {
 	Accounts  []Account  `json:"accounts"`
 	Providers []Provider `json:"providers"`
 	Totals    Totals     `json:"totals"`
+	// LastSwitch is the newest switch of any provider; null when there was none.
+	LastSwitch *Switch `json:"last_switch"`
 }
 
 // State is an account's standing in one word.
@@ -146,7 +150,7 @@ type Counts struct {
 
 // Of makes the report.
 func Of(in Input) Report {
-	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now)}
+	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastSwitch: lastSwitch(in.Serving)}
 	live := map[account.ID]int{}
 	for _, p := range in.Pins {
 		if p.Live(in.Now) {
@@ -159,10 +163,7 @@ func Of(in Input) Report {
 			continue
 		}
 		section := Provider{Name: p, Policy: in.Catalog.PolicyOf(p).Name}
-		serving, ready, room := -1, false, -1.0
-		if section.Policy == catalog.Order {
-			serving = servingOf(in, p, of)
-		}
+		serving, ready, room := servingNow(in, p, of), false, -1.0
 		for i, a := range of {
 			s := in.States[a.ID]
 			entry := accountEntry(in.Now, a, s.State)
@@ -198,15 +199,6 @@ func Of(in Input) Report {
 		r.Providers = append(r.Providers, section)
 	}
 	return r
-}
-
-func servingOf(in Input, p account.Provider, of []account.Account) int {
-	candidates := make([]pick.Candidate, len(of))
-	for i, a := range of {
-		s := in.States[a.ID]
-		candidates[i] = pick.Candidate{Account: a, State: s.State, Placed: s.Placed, Serves: true, Allowed: true}
-	}
-	return pick.Pick(in.Now, in.Catalog.PolicyOf(p), in.Catalog.Settings(), pick.Request{}, candidates).Chosen
 }
 
 func accountEntry(now time.Time, a account.Account, s account.State) Account {
