@@ -32,7 +32,7 @@ func (c *cli) accountEdit(name, short, done string, edit func(catalog.Catalog, s
 	return &cobra.Command{
 		Use: name + " NAME", Short: short, Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return edit(old, args[0]) })
+			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return edit(old, args[0]) })
 			if err == nil {
 				c.say("Account %s %s.", args[0], done)
 			}
@@ -249,7 +249,7 @@ func (c *cli) accountRemove() *cobra.Command {
 			return c.with(ctx, func(d *data) error {
 				var gone account.Account
 				var narrowed []string
-				_, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) {
+				remove := func(old catalog.Catalog) (catalog.Catalog, error) {
 					next, err := old.RemoveAccount(args[0])
 					if err != nil {
 						return next, err
@@ -262,6 +262,10 @@ func (c *cli) accountRemove() *cobra.Command {
 						}
 					}
 					return next, nil
+				}
+				err := c.recordServing(ctx, d, func() error {
+					_, err := d.change(ctx, remove)
+					return err
 				})
 				if err != nil {
 					return err
@@ -301,7 +305,11 @@ func (c *cli) accountClear() *cobra.Command {
 					return err
 				}
 				now := c.Now()
-				next, err := d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
+				var next store.StateRecord
+				err = c.recordServing(ctx, d, func() (err error) {
+					next, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -330,7 +338,11 @@ func (c *cli) accountOrder() *cobra.Command {
 				return err
 			}
 			return c.with(ctx, func(d *data) error {
-				next, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reorder(p, args[1:]) })
+				var next store.CatalogRecord
+				err := c.recordServing(ctx, d, func() (err error) {
+					next, err = d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Reorder(p, args[1:]) })
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -360,7 +372,7 @@ func (c *cli) accountOverage() *cobra.Command {
 				return usageError("say allow or deny: may paid extra usage be spent on this account?")
 			}
 			allow := args[1] == "allow"
-			err := c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetOverage(args[0], allow) })
+			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetOverage(args[0], allow) })
 			if err != nil {
 				return err
 			}

@@ -155,9 +155,8 @@ func (c *cli) root() *cobra.Command {
 	root.Version = c.Version
 	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
+		c.statusCommand(), c.switchesCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
 		notYet("forecast", "when accounts run dry is not reckoned yet; `holdfast status` shows how they stand"),
-		notYet("switches", "the history of serving is not kept yet; `holdfast status` shows who serves"),
 		notYet("poll", "usage is not looked up between requests yet; `holdfast status` shows what answers told"),
 		notYet("explain", "past choices are in the log only; `holdfast pick` explains the one it would make now"))
 	root.SetHelpCommand(helpCommand())

@@ -37,7 +37,6 @@ func TestUsage(t *testing.T) {
 		{"needs KEY and VALUE", []string{"settings", "set"}},
 		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
 		{"`holdfast forecast` is not there yet:", []string{"forecast", "--json"}},
-		{"`holdfast switches` is not there yet:", []string{"switches"}},
 		{"`holdfast poll` is not there yet:", []string{"poll"}},
 		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
 		{"`holdfast account check` is not there yet:", []string{"account", "check", "work"}},
@@ -65,7 +64,7 @@ func TestHelp(t *testing.T) {
 	}
 	// What does not exist yet is not offered.
 	top := b.must("help").stdout
-	for _, absent := range []string{"forecast", "switches", "poll", "explain", "completion"} {
+	for _, absent := range []string{"forecast", "poll", "explain", "completion"} {
 		if strings.Contains(top, "  "+absent) {
 			t.Errorf("help lists %s", absent)
 		}

@@ -146,7 +146,7 @@ func (c *cli) policyCommand() *cobra.Command {
 			return err
 		}
 		var next catalog.Policy
-		err = c.change(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) {
+		err = c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) {
 			changed, err := old.SetPolicy(p, catalog.PolicyName(args[1]), at)
 			next = changed.PolicyOf(p)
 			return changed, err

@@ -36,7 +36,7 @@ func SwitchOf(p account.Provider, s serving.Switch) Switch {
 // Text is the side with how full it was, for a terminal.
 func (s Side) Text() string {
 	if s.Utilization == nil {
-		return s.Account + " (unread)"
+		return s.Account + " (unknown)"
 	}
 	return s.Account + " (" + percent(*s.Utilization) + ")"
 }

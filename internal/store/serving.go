@@ -132,16 +132,20 @@ func (s *Store) Switches(ctx context.Context, p account.Provider) ([]serving.Swi
 	return serving.History(now.Record, past), nil
 }
 
-// RecordServing looks who serves at each provider whose policy is order and writes down
-// what changed: a switch, or who stands before the serving account. It reads the store
-// itself, at the clock's instants, so that it never judges by what somebody read a while
-// ago. It is for a round of the poller, and for a command that changed what it depends on;
-// it costs two reads, and a write only for a change. One provider's trouble does not keep
-// the others from theirs.
-func (s *Store) RecordServing(ctx context.Context, clock func() time.Time) error {
+// ServingLook is what a look at a provider told of who serves there.
+type ServingLook struct {
+	provider account.Provider
+	view     serving.View
+	stored   ServingRecord
+}
+
+// LookServing looks who serves at each provider whose policy is order, by two reads, and
+// writes nothing down. It reads the store itself, at the clock's instants, so that nobody
+// judges by what was read a while ago.
+func (s *Store) LookServing(ctx context.Context, clock func() time.Time) ([]ServingLook, error) {
 	v, err := s.Read(ctx, Query{Catalog: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var q Query
 	for _, p := range account.Providers {
@@ -153,23 +157,35 @@ func (s *Store) RecordServing(ctx context.Context, clock func() time.Time) error
 		}
 	}
 	if len(q.Serving) == 0 {
-		return nil
+		return nil, nil
 	}
 	readAt := clock()
 	known, err := s.Read(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var failed error
+	now, settings := clock(), v.Catalog.Settings()
+	var looks []ServingLook
 	for _, p := range q.Serving {
-		view := serving.View{
-			Now: clock(), ReadAt: readAt, Catalog: v.Catalog.Revision, Policy: v.Catalog.PolicyOf(p), Settings: v.Catalog.Settings(),
-		}
+		view := serving.View{Now: now, ReadAt: readAt, Catalog: v.Catalog.Revision, Policy: v.Catalog.PolicyOf(p), Settings: settings}
 		for _, a := range v.Catalog.Of(p) {
 			st := known.States[a.ID]
 			view.Candidates = append(view.Candidates, pick.Candidate{Account: a, State: st.State, Placed: st.Placed})
 		}
-		_, err := s.ChangeServing(ctx, p, known.Serving[p], func(r serving.Record) (serving.Record, bool) { return r.Next(view) })
+		looks = append(looks, ServingLook{p, view, known.Serving[p]})
+	}
+	return looks, nil
+}
+
+// RecordServing writes down what changed by looks that were just made: a switch, or who
+// stands before the serving account. A look that another process has overtaken writes
+// nothing, and one provider's trouble does not keep the others from theirs.
+//
+// It is for a round of the poller, and for a command that changed what serving depends on.
+func (s *Store) RecordServing(ctx context.Context, looks []ServingLook) error {
+	var failed error
+	for _, l := range looks {
+		_, err := s.ChangeServing(ctx, l.provider, l.stored, func(r serving.Record) (serving.Record, bool) { return r.Next(l.view) })
 		failed = errors.Join(failed, err)
 	}
 	return failed

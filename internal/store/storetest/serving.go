@@ -165,7 +165,9 @@ var servingTests = []test{
 			t.Fatal(err)
 		}
 		together(4, func(i int) {
-			if err := ss[i%2].RecordServing(soon(t), time.Now); err != nil {
+			s := ss[i%2]
+			looks, err := s.LookServing(soon(t), time.Now)
+			if err := errors.Join(err, s.RecordServing(soon(t), looks)); err != nil {
 				t.Errorf("record: got %v, want no error", err)
 			}
 		})
