@@ -23,6 +23,7 @@ import (
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/refresh"
 	"holdfast/internal/store"
 )
 
@@ -55,17 +56,29 @@ func build(log *slog.Logger) (http.Handler, error) {
 	}
 	table := cloud.Open(cfg, name, cloud.Key(os.Getenv("HOLDFAST_KMS_KEY_ID")))
 	go func() { _, _ = table.Box(context.Background()) }() // an error is told by the first request
+	known, providers := store.New(table), map[account.Provider]provider.Provider{
+		account.Anthropic: anthropic.Provider{},
+		account.OpenAI:    openai.Provider{},
+		account.XAI:       xai.Provider{},
+	}
+	logins, err := refresh.New(refresh.Options{
+		Store:    known,
+		OpenBox:  func(ctx context.Context) (refresh.Box, error) { return table.Box(ctx) },
+		Renewers: provider.Renewers(providers),
+		Log:      log,
+		Version:  version,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return gateway.New(gateway.Options{
-		Store:   store.New(table),
-		OpenBox: func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
-		Providers: map[account.Provider]provider.Provider{
-			account.Anthropic: anthropic.Provider{},
-			account.OpenAI:    openai.Provider{},
-			account.XAI:       xai.Provider{},
-		},
-		Log:     log,
-		Measure: measure,
-		Version: version,
+		Store:     known,
+		OpenBox:   func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
+		Providers: providers,
+		Renew:     logins.Renew,
+		Log:       log,
+		Measure:   measure,
+		Version:   version,
 	})
 }
 

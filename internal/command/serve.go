@@ -19,6 +19,8 @@ import (
 
 	"holdfast/internal/gateway"
 	"holdfast/internal/logging"
+	"holdfast/internal/provider"
+	"holdfast/internal/refresh"
 )
 
 const (
@@ -83,8 +85,16 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return err
 	}
+	logins, err := refresh.New(refresh.Options{
+		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
+		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version,
+	})
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
 	handler, err := gateway.New(gateway.Options{
-		Store: d.Store, OpenBox: func(ctx context.Context) (gateway.Box, error) { return d.box(ctx) }, Providers: c.Providers, Log: log, Now: c.Now, Version: c.Version,
+		Store: d.Store, OpenBox: func(ctx context.Context) (gateway.Box, error) { return d.box(ctx) }, Providers: c.Providers,
+		Renew: logins.Renew, Log: log, Now: c.Now, Version: c.Version,
 	})
 	if err != nil {
 		return errors.Join(err, d.Close())

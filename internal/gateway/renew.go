@@ -9,9 +9,6 @@ import (
 	"holdfast/internal/refresh"
 )
 
-// ruleRefused is the rule of a login whose renewal was refused for good.
-const ruleRefused = "renewal-refused"
-
 // credentialFor returns the credential to ask candidate i with: one that is known to have
 // expired is renewed before it is sent. The rejection says why there is none.
 func (x *exchange) credentialFor(i int) (credential.Credential, account.Rejection, error) {
@@ -79,7 +76,7 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 	}
 	r := account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: held.Generation, Rule: "not-renewed"}
 	if errors.Is(err, refresh.ErrOwner) {
-		r.Kind, r.Rule = account.BadCredential, ruleRefused
+		r.Kind, r.Rule = account.BadCredential, refresh.ReasonRefused
 	}
 	x.g.log.Warn("renew a login", "request", x.id, "account", a.Name, "error", err)
 	return held, r

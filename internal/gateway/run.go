@@ -10,6 +10,7 @@ import (
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
+	"holdfast/internal/refresh"
 )
 
 // maxPlans bounds how often a plan is made anew because another process was faster.
@@ -343,6 +344,9 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		c.State = c.State.Reject(c.State.Settle(r), x.rules(i))
 	}
 	r = x.sit.Candidates[i].State.Settle(r)
+	if st := x.sit.Candidates[i].State; known(st, r) {
+		r.Rule = st.Parked.Reason
+	}
 	if r.Kind == account.Unrenewed {
 		x.unrenewed = x.sit.Candidates[i].Account.Name
 	}
@@ -399,7 +403,7 @@ func (x *exchange) saysNothing(r account.Rejection) bool {
 // known reports whether a state says already, and better, what a rejection would: whoever
 // was refused a renewal has parked the account with the provider's own word.
 func known(s account.State, r account.Rejection) bool {
-	return r.Rule == ruleRefused && s.Parked != nil
+	return r.Rule == refresh.ReasonRefused && s.Parked != nil
 }
 
 // learn folds a lesson into the state that the next plan is made from.

@@ -63,6 +63,17 @@ type Renewer interface {
 	Renewed(old credential.Credential, r Reply) (credential.Credential, error)
 }
 
+// Renewers are those of the providers that keep logins alive.
+func Renewers(providers map[account.Provider]Provider) map[account.Provider]Renewer {
+	out := map[account.Provider]Renewer{}
+	for name, p := range providers {
+		if r, ok := p.(Renewer); ok {
+			out[name] = r
+		}
+	}
+	return out
+}
+
 // What a renewal's answer can mean besides a new grant.
 var (
 	ErrRefusedForGood = errors.New("the provider refused the refresh token for good")
