@@ -165,6 +165,14 @@ func TestBegin(t *testing.T) {
 		{"order keeps a pinned conversation when all are spent", order(pinnedTo(situation(spent(t0, t0.Add(time.Hour)), spent(t0, t0.Add(2*time.Hour))), "juniper")), nil, serve("juniper", placement.Keep)},
 		{"order moves a pinned one when another has room", order(pinnedTo(situation(read(0, 0), spent(t0, t0.Add(2*time.Hour))), "juniper")), nil, serve("marlow", placement.Move)},
 
+		{"order leaves a pinned conversation on an account over the threshold", order(pinnedTo(situation(read(0.95, 0.9), read(0, 0)), "marlow")), nil, serve("marlow", placement.Keep)},
+		{"and starts the next one on another", order(situation(read(0.95, 0.9), read(0, 0))), nil, serve("juniper", placement.New)},
+		{"order goes back for new conversations alone", order(pinnedTo(situation(read(0, 0), read(0.1, 0.1)), "juniper")), nil, serve("juniper", placement.Keep)},
+		{"order takes the least full over the threshold before one that cools", order(situation(spent(t0, t0.Add(time.Hour)), read(0.95, 0.9), read(0.85, 0.2))), nil, serve("rowan", placement.New)},
+		{"order moves a pinned one from where it cools to one over the threshold", order(pinnedTo(situation(spent(t0, t0.Add(time.Hour)), read(0.95, 0.9)), "marlow")), nil, serve("juniper", placement.Move)},
+		{"order does not leave a spent account for paid overage", order(pinnedTo(situation(spent(t0, t0.Add(time.Hour)), overage()), "marlow")), nil, serve("marlow", placement.Keep)},
+		{"order asks no parked account", order(situation(parked(), parked())), nil, want{step: placement.Refuse, cause: placement.NoAccount, owners: 2}},
+
 		{"a blocked account is tried after probe_interval, beside healthy ones", situation(read(0, 0), spent(t0.Add(-10*time.Minute), t0.Add(time.Hour))), nil, want{step: placement.Serve, who: "juniper", pin: placement.New, probe: true}},
 		{"a nanosecond earlier it is not", situation(read(0, 0), spent(t0.Add(-10*time.Minute+1), t0.Add(time.Hour))), nil, serve("marlow", placement.New)},
 		{"nor within probe_interval of the last try", situation(read(0, 0), spent(t0.Add(-30*time.Minute), t0.Add(time.Hour)).Probed(t0.Add(-9*time.Minute))), nil, serve("marlow", placement.New)},
@@ -286,6 +294,8 @@ func TestAfter(t *testing.T) {
 		{"the client's fault is handed back", healthy, fresh, account.Rejection{Kind: account.ClientFault, At: t0}, back},
 		{"without a conversation it hops and leaves pins alone", healthy, func(s *placement.Situation) { s.Pins = false }, windowSpent, serve(placement.NoPin)},
 		{"a request that must stay is told", healthy, func(s *placement.Situation) { kept(s); s.Stay = true }, windowSpent, back},
+		{"order hops to one that is merely over the threshold", []account.State{read(0.1, 0.1), read(0.9, 0.9)}, func(s *placement.Situation) { fresh(s); s.Policy.Name = catalog.Order }, windowSpent, serve(placement.Move)},
+		{"order hands the answer back rather than pay for overage", []account.State{read(0.1, 0.1), overage()}, func(s *placement.Situation) { fresh(s); s.Policy.Name = catalog.Order }, windowSpent, back},
 		{"order hands the answer back when all are spent", []account.State{read(0.1, 0.1), spent(t0, t0.Add(time.Hour))}, func(s *placement.Situation) { kept(s); s.Policy.Name = catalog.Order }, windowSpent, back},
 	}
 	for _, tt := range tests {

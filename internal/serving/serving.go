@@ -138,10 +138,11 @@ func (r Record) Next(v View) (Record, bool) {
 	if a.ID == r.Account && slices.Equal(ahead, r.Ahead) {
 		return r, false
 	}
-	next := Record{Account: a.ID, Name: a.Name, At: v.Now, Catalog: v.Catalog, Ahead: ahead, Switches: r.Switches}
+	now := v.Now.UTC()
+	next := Record{Account: a.ID, Name: a.Name, At: now, Catalog: v.Catalog, Ahead: ahead, Switches: r.Switches}
 	if r.Account != "" && r.Account != a.ID {
 		reason := r.why(v, to)
-		s := Switch{N: r.Count() + 1, At: v.Now, From: r.from(v), To: v.side(to), Mode: Reorder, Reason: reason}
+		s := Switch{N: r.Count() + 1, At: now, From: r.from(v), To: v.side(to), Mode: Reorder, Reason: reason}
 		if reason == Ordered {
 			s.Mode = Manual
 		}
