@@ -223,6 +223,9 @@ func (c *cli) accountAdd() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if got.login != nil && got.login.Provider != p {
+			return fmt.Errorf("import %s: this is the login of %s, which belongs to %s; say --provider %s", from.importFile, got.login.Client, got.login.Provider, got.login.Provider)
+		}
 		return c.with(cmd.Context(), func(d *data) error {
 			return c.add(cmd.Context(), d, account.Account{Name: args[0], Provider: p, BaseURL: baseURL}, got)
 		})

@@ -3,7 +3,7 @@
 // Read takes a file's bytes and gives the login in it, or says in a sentence why there is
 // none: the file belongs to another client, holds no login of the wanted kind, or is not
 // what its owner thinks it is. It reads no file itself, knows no clock (whether a login
-// has expired is the caller's to judge), contacts nobody, and no refusal repeats anything
+// has expired is the caller's to judge), contacts nobody, checks no token's signature, and no refusal repeats anything
 // from the file: it is made of secrets.
 package credentialfile
 
@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,83 +34,72 @@ type Login struct {
 // maxSize bounds a credential file; the real ones have a few kilobytes.
 const maxSize = 1 << 20
 
-// Refusals.
+// Refusals that are about no client's file in particular.
 var (
-	errNotJSON  = errors.New("this is not a credential file: it holds no JSON object; Claude Code's is ~/.claude/.credentials.json")
-	errUnknown  = errors.New("no known client keeps its login in such a file; Claude Code's is ~/.claude/.credentials.json")
-	errCodex    = errors.New("this is the login of Codex; OpenAI accounts are not supported yet")
-	errGrok     = errors.New("this is the login of the Grok CLI; xAI accounts are not supported yet")
-	errProfile  = errors.New("this is a profile of the ant command; only Claude Code's ~/.claude/.credentials.json can be imported yet")
-	errOnlyMCP  = errors.New("this file holds logins of MCP servers only, none of Claude; log in with `claude` first (on macOS the login is in the keychain, not in a file)")
-	errNoAccess = errors.New("Claude Code's file holds no access token; log in with `claude` first")
-	errShape    = errors.New("this is Claude Code's file, but its login is not written the way that is known here; log in with `claude` again, or update holdfast")
-	errExpiry   = errors.New("the expiry in Claude Code's file is not an instant in milliseconds; log in with `claude` again")
+	errNotJSON = errors.New("this is not a credential file: it holds no JSON object; " + known)
+	errUnknown = errors.New("no known client keeps its login in such a file; " + known)
+	errProfile = errors.New("this is a profile of the ant command; " + known)
 )
+
+const known = "Claude Code's is ~/.claude/.credentials.json, Codex's ~/.codex/auth.json, the Grok CLI's ~/.grok/auth.json"
 
 // Read finds the login in a file.
 func Read(file []byte) (Login, error) {
-	var members map[string]json.RawMessage
-	if len(file) > maxSize || json.Unmarshal(bytes.TrimPrefix(file, []byte("\ufeff")), &members) != nil || members == nil {
+	members := object(bytes.TrimPrefix(file, []byte("\ufeff")))
+	if len(file) > maxSize || members == nil {
 		return Login{}, errNotJSON
 	}
-	has := func(name string) bool { _, ok := members[name]; return ok }
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { _, ok := members[name]; return ok })
+	}
 	switch {
 	case has("claudeAiOauth"):
 		return readClaudeCode(members["claudeAiOauth"])
 	case has("mcpOAuth"):
 		return Login{}, errOnlyMCP
-	case has("tokens"), has("OPENAI_API_KEY"):
-		return Login{}, errCodex
+	case has("tokens", "OPENAI_API_KEY", "agent_identity", "personal_access_token", "bedrock_api_key"):
+		return readCodex(members)
 	case has("access_token"):
 		return Login{}, errProfile
 	}
 	for name := range members {
-		if strings.HasPrefix(name, "https://auth.x.ai") {
-			return Login{}, errGrok
+		if isGrok(name) {
+			return readGrok(members)
 		}
 	}
 	return Login{}, errUnknown
 }
 
-// claudeCodeClient is the OAuth client that Claude Code logs in with. It is public, and a
-// refresh must name it.
-const claudeCodeClient = "9d1c250a-e61b-44d9-88ed-5944d1962f5e"
+// object is the members of a JSON object; nil for anything else.
+func object(raw []byte) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return members
+}
 
-func readClaudeCode(member json.RawMessage) (Login, error) {
-	var login *struct {
-		AccessToken      string      `json:"accessToken"`
-		RefreshToken     string      `json:"refreshToken"`
-		ExpiresAt        json.Number `json:"expiresAt"`
-		Scopes           []string    `json:"scopes"`
-		SubscriptionType string      `json:"subscriptionType"`
-		RateLimitTier    string      `json:"rateLimitTier"`
+// text is a member that is a string; empty when it is another type.
+func text(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // what is no string tells nothing
+	return s
+}
+
+// tells reports whether a member says anything.
+func tells(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", `""`, "[]", "{}", "false":
+		return false
 	}
-	if err := json.Unmarshal(member, &login); err != nil {
-		return Login{}, errShape
-	}
-	if login == nil || login.AccessToken == "" {
-		return Login{}, errNoAccess
-	}
-	if strings.ContainsFunc(login.AccessToken+login.RefreshToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return Login{}, errShape // it could not go out in a header
-	}
-	expires, err := expiry(login.ExpiresAt)
-	if err != nil {
-		return Login{}, err
-	}
-	return Login{
-		Provider: account.Anthropic,
-		Client:   "Claude Code",
-		Credential: credential.Credential{
-			Access:    credential.NewSecret(login.AccessToken),
-			Refresh:   credential.NewSecret(login.RefreshToken),
-			ExpiresAt: expires,
-			ClientID:  claudeCodeClient,
-			Scopes:    login.Scopes,
-		},
-		Plan: plan(login.SubscriptionType, login.RateLimitTier),
-		Team: login.SubscriptionType == "team" || login.SubscriptionType == "enterprise",
-	}, nil
+	return true
+}
+
+// isSafe reports whether tokens can go out in a header.
+func isSafe(tokens ...string) bool {
+	return !slices.ContainsFunc(tokens, func(t string) bool {
+		return strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' })
+	})
 }
 
 // Bounds that tell milliseconds from seconds: as seconds, leastMillis would be the year
@@ -120,34 +110,33 @@ const (
 	mostMillis   = 1e14
 )
 
-// expiry reads expiresAt, which Claude Code writes in milliseconds. Seconds are
-// understood too: taken for milliseconds they would be an instant of 1970, and a login
-// that is good would be refused as expired. Zero or absent means unknown.
-func expiry(n json.Number) (time.Time, error) {
+// instant reads a number of seconds or milliseconds since 1970, whichever of the two it
+// can be: taken for the other, it would lie in 1970 or far off, and a login that is good
+// would be refused as expired, or one that is not kept. 0 and nothing give the zero time;
+// false is for what is no instant.
+func instant(n json.Number) (time.Time, bool) {
 	if n == "" {
-		return time.Time{}, nil
+		return time.Time{}, true
 	}
 	v, err := n.Float64()
 	switch {
 	case err != nil:
-		return time.Time{}, errExpiry
+		return time.Time{}, false
 	case v == 0:
-		return time.Time{}, nil
+		return time.Time{}, true
 	case v >= leastMillis && v < mostMillis:
-		return time.UnixMilli(int64(v)).UTC(), nil
+		return time.UnixMilli(int64(v)).UTC(), true
 	case v >= leastSeconds && v < leastMillis:
-		return time.Unix(int64(v), 0).UTC(), nil
+		return time.Unix(int64(v), 0).UTC(), true
 	}
-	return time.Time{}, errExpiry
+	return time.Time{}, false
 }
 
-// plan joins the subscription's name with the size that only the tier tells:
-// default_claude_max_5x is a max plan of five times the allowance.
-func plan(subscription, tier string) string {
-	for _, size := range []string{"5x", "20x"} {
-		if subscription != "" && strings.HasSuffix(tier, "_"+size) {
-			return subscription + " " + size
-		}
+// date reads an instant that is written as RFC 3339 has it; zero for anything else.
+func date(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Unix() < leastSeconds || t.Year() > 9999 {
+		return time.Time{}
 	}
-	return subscription
+	return t.UTC()
 }

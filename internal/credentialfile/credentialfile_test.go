@@ -93,9 +93,6 @@ func TestReadRefuses(t *testing.T) {
 		{"expiry negative", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":-1}}`, "instant in milliseconds"},
 		{"expiry in microseconds", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":1796000000000000}}`, "instant in milliseconds"},
 		{"expiry endless", `{"claudeAiOauth":{"accessToken":"EXAMPLE","expiresAt":1e400}}`, "instant in milliseconds"},
-		{"Codex, a login", `{"auth_mode":"chatgpt","OPENAI_API_KEY":null,"tokens":{"access_token":"EXAMPLE"}}`, "Codex"},
-		{"Codex, a key", `{"OPENAI_API_KEY":"EXAMPLE"}`, "Codex"},
-		{"Grok", `{"https://auth.x.ai::b1a00492-073a-47ea-816f-4c329264a828":{"key":"EXAMPLE"}}`, "Grok"},
 		{"ant profile", `{"type":"oauth_token","access_token":"EXAMPLE","expires_at":1796000000}`, "ant command"},
 	}
 	for _, tt := range tests {
@@ -124,10 +121,20 @@ func TestNotices(t *testing.T) {
 			t.Errorf("the notice lacks %q: %s", want, l.TwoRefreshers())
 		}
 	}
-	for _, want := range []string{"your own risk", "not sanctioned", "never for other people"} {
-		if !strings.Contains(credentialfile.Terms(account.Anthropic), want) {
-			t.Errorf("the terms lack %q", want)
+	for p, want := range map[account.Provider][]string{
+		account.Anthropic: {"not sanctioned"},
+		account.OpenAI:    {"commercial or hosted", "rate limits", "tolerated"},
+		account.XAI:       {"no permission and no ban", "documented way"},
+	} {
+		terms := credentialfile.Terms(p)
+		for _, w := range append(want, "your own risk", "never for other people", "API keys", "https://") {
+			if !strings.Contains(terms, w) {
+				t.Errorf("the terms of %s lack %q", p, w)
+			}
 		}
+	}
+	if terms := credentialfile.Terms("nobody"); terms != "" {
+		t.Errorf("terms of nobody: %s", terms)
 	}
 }
 
@@ -136,13 +143,27 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"claudeAiOauth":{"accessToken":"a","expiresAt":1e11}}`))
 	f.Add([]byte(`{"mcpOAuth":{}}`))
 	f.Add([]byte(`{"tokens":{}}`))
+	f.Add([]byte(codexFile("plus", "")))
+	f.Add([]byte(`{"OPENAI_API_KEY":"a","tokens":null,"last_refresh":"9999-12-31T23:59:59Z"}`))
+	f.Add([]byte(grokFile(map[string]any{"expires_at": 1e11, "principal_type": "Team"})))
+	f.Add([]byte(`{"https://auth.x.ai::a":{"key":"a"},"https://auth.x.ai::b":{"key":"b"},"xai::api_key":{}}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		l, err := credentialfile.Read(file)
 		if (err == nil) == l.Credential.Access.Empty() {
 			t.Errorf("error %v, and an access token: %t", err, !l.Credential.Access.Empty())
 		}
-		if e := l.Credential.ExpiresAt; !e.IsZero() && (e.Year() < 1973 || e.Year() > 5138) {
-			t.Errorf("expires in the year %d", e.Year())
+		for _, at := range []time.Time{l.Credential.ExpiresAt, l.Credential.IssuedAt} {
+			if !at.IsZero() && (at.Year() < 1973 || at.Year() > 9999) {
+				t.Errorf("an instant in the year %d", at.Year())
+			}
+		}
+		if err == nil && (l.Provider == "" || l.Credential.ClientID == "") {
+			t.Errorf("a login of %q by the client %q", l.Provider, l.Credential.ClientID)
+		}
+		for _, s := range []string{l.Credential.Access.Reveal(), l.Credential.Refresh.Reveal(), l.Credential.Principal, l.Plan} {
+			if strings.ContainsAny(s, "\r\n\x00") && s != l.Plan {
+				t.Error("a text that no header can carry")
+			}
 		}
 	})
 }
