@@ -121,7 +121,7 @@ func TestTable(t *testing.T) {
 	if r := b.runWith("sk-ant-api03-EXAMPLE-piped\n", "account", "add", "home", "--provider", "anthropic", "--key-stdin"); r.code != 0 {
 		t.Fatalf("from standard input: %s", r.stderr)
 	}
-	wants(b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", "")), "as number 3 of 3")
+	wants(b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""), "--no-check"), "as number 3 of 3")
 	if got := b.credential("work"); got != keyOf("work") {
 		t.Error("the credential of account work is not what was added")
 	}

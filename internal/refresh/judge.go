@@ -52,11 +52,15 @@ func (j *job) look(ctx context.Context) (stand, error) {
 }
 
 // hash recognizes a credential's refresh token; it is empty without one.
-func (j *job) hash(c credential.Credential) string {
+func (j *job) hash(c credential.Credential) string { return TokenHash(j.box, c) }
+
+// TokenHash recognizes a credential's refresh token, as store.Renewal keeps it; it is empty
+// without one.
+func TokenHash(box Box, c credential.Credential) string {
 	if c.Refresh.Empty() {
 		return ""
 	}
-	return j.box.KeyedHash("refresh-token", []byte(c.Refresh.Reveal()))
+	return box.KeyedHash("refresh-token", []byte(c.Refresh.Reveal()))
 }
 
 // verdict is what is to be done.

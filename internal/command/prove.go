@@ -1,0 +1,213 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"holdfast/internal/account"
+	"holdfast/internal/apicall"
+	"holdfast/internal/credential"
+	"holdfast/internal/provider"
+	"holdfast/internal/refresh"
+	"holdfast/internal/store"
+)
+
+// proof is what a provider, asked about a login, made of it.
+type proof struct {
+	// held is the credential as it is stored now: renewed, where it had to be.
+	held    credential.Credential
+	renewed bool
+	// reading is what the look told; empty where there was none.
+	reading account.Reading
+	// warning says why it is not known whether the login is good; empty if it is.
+	warning string
+}
+
+// prove asks the provider about a login that is stored under a's id already, so that a
+// grant which is obtained on the way is saved before it is used. An error means that the
+// login was refused, or is stored no more; whatever else goes wrong only warns.
+func (c *cli) prove(ctx context.Context, d *data, a account.Account, got obtained) (proof, error) {
+	p := proof{held: got.Credential}
+	refused := func(why string) error {
+		return fmt.Errorf("%s refused this login (%s); log in with %s again, then import its file", a.Provider, why, got.login.Client)
+	}
+	if p.held.Expired(c.Now()) {
+		if err := c.renew(ctx, d, a, &p); err != nil {
+			return p, refused(err.Error())
+		}
+		if p.warning != "" {
+			return p, nil
+		}
+	}
+	reading, asked, err := c.look(ctx, a, p.held)
+	if errors.Is(err, provider.ErrCredentialRefused) && !p.renewed && !p.held.Refresh.Empty() {
+		if err := c.renew(ctx, d, a, &p); err != nil {
+			return p, refused(err.Error())
+		}
+		if p.warning != "" {
+			return p, nil
+		}
+		reading, asked, err = c.look(ctx, a, p.held)
+	}
+	switch {
+	case errors.Is(err, provider.ErrCredentialRefused):
+		return p, refused("its access token")
+	case err != nil:
+		p.warning = err.Error()
+	case asked:
+		p.reading = reading
+	case !p.renewed:
+		p.warning = "there is nothing to ask with this login but a model, and that is not done"
+	}
+	return p, nil
+}
+
+// look asks once how much of an account's allowance is used. It is false where the provider
+// has nothing to ask.
+func (c *cli) look(ctx context.Context, a account.Account, held credential.Credential) (_ account.Reading, asked bool, err error) {
+	wire := c.Providers[a.Provider]
+	caller := apicall.Caller{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true}, Version: c.Version, Now: c.Now}
+	for n, call := range wire.Looks(a.Kind, held) {
+		asked = true
+		var reply provider.Reply
+		if reply, err = caller.Do(ctx, call, a.BaseURL); err != nil {
+			continue
+		}
+		var reading account.Reading
+		if reading, err = wire.Looked(n, reply); err == nil || errors.Is(err, provider.ErrCredentialRefused) {
+			return reading, true, err
+		}
+	}
+	return account.Reading{}, asked, err
+}
+
+// refresher renews logins for this command.
+func (c *cli) refresher(d *data) (*refresh.Refresher, error) {
+	renewers := map[account.Provider]provider.Renewer{}
+	for name, p := range c.Providers {
+		renewers[name] = p
+	}
+	return refresh.New(refresh.Options{
+		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
+		Renewers: renewers, Now: c.Now, Version: c.Version,
+	})
+}
+
+// refusedImports is where refused refresh tokens of logins are remembered that never came
+// to be an account's. No account has this id.
+const refusedImports account.ID = "imports"
+
+// mostRefused bounds how many are remembered.
+const mostRefused = 50
+
+// renew renews the login that p holds and is stored under a's id. An error means that it
+// was refused, and says how in a few words; whatever else goes wrong is p's warning.
+func (c *cli) renew(ctx context.Context, d *data, a account.Account, p *proof) error {
+	box, err := d.box(ctx)
+	if err != nil {
+		return err
+	}
+	token := refresh.TokenHash(box, p.held)
+	before, err := refusedBefore(ctx, d, token)
+	if err != nil {
+		return err
+	}
+	if before {
+		return errors.New("its refresh token was refused before and is not sent again")
+	}
+	r, err := c.refresher(d)
+	if err != nil {
+		return err
+	}
+	next, err := r.Renew(ctx, a, p.held)
+	for tries := 0; r.Unsaved() > 0 && tries < 3; tries++ {
+		_ = r.Retry(ctx) // what is still unsaved then, Unsaved tells
+	}
+	if r.Unsaved() == 0 && err != nil && !errors.Is(err, refresh.ErrOwner) {
+		// It may have been saved by Retry.
+		v, verr := d.vault(ctx)
+		if verr != nil {
+			return verr
+		}
+		if stored, _, lerr := v.Load(ctx, a.ID); lerr == nil && stored.Generation > p.held.Generation {
+			next, err = stored, nil
+		}
+	}
+	switch {
+	case err == nil:
+		p.held, p.renewed = next, true
+	case errors.Is(err, refresh.ErrOwner):
+		return c.refusal(ctx, d, a, token)
+	case r.Unsaved() > 0:
+		return errors.New("it was renewed, and its new tokens could not be saved")
+	default:
+		p.warning = err.Error()
+	}
+	return nil
+}
+
+// refusal says why a renewal needs the owner, and remembers a token that was refused.
+func (c *cli) refusal(ctx context.Context, d *data, a account.Account, token string) error {
+	view, err := d.Read(ctx, store.Query{States: []account.ID{a.ID}})
+	if err != nil {
+		return err
+	}
+	if parked := view.States[a.ID].Parked; parked != nil && parked.Reason == refresh.ReasonNotEntitled {
+		return errors.New("it is good, but its plan does not include this use")
+	}
+	kept, err := d.Renewals(ctx, []account.ID{refusedImports})
+	for range 5 {
+		if err != nil {
+			return err
+		}
+		stored := kept[refusedImports]
+		stored.Refused = append(slices.Clone(stored.Refused), token)
+		stored.Refused = stored.Refused[max(0, len(stored.Refused)-mostRefused):]
+		now, ours, perr := d.PutRenewal(ctx, refusedImports, stored)
+		if ours {
+			break
+		}
+		kept[refusedImports], err = now, perr
+	}
+	return errors.New("its refresh token")
+}
+
+// refusedBefore reports whether a refresh token, by its keyed hash, was refused for good.
+func refusedBefore(ctx context.Context, d *data, token string) (bool, error) {
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return false, err
+	}
+	ids := []account.ID{refusedImports}
+	for _, a := range all.Accounts {
+		ids = append(ids, a.ID)
+	}
+	renewals, err := d.Renewals(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range renewals {
+		if slices.Contains(r.Refused, token) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// learn folds what a proof read into the account's state.
+func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) error {
+	if p.reading.Empty() {
+		return nil
+	}
+	view, err := d.Read(ctx, store.Query{Catalog: true, States: []account.ID{a.ID}})
+	if err != nil {
+		return err
+	}
+	base := view.States[a.ID]
+	rules := account.Rules{BarePause: view.Catalog.Settings().BarePause, Overage: a.Overage}
+	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Observe(p.reading, base.Placed, rules), true })
+	return err
+}
