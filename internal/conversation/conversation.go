@@ -45,6 +45,7 @@ const (
 	Explicit       = "explicit"
 	PromptCacheKey = "prompt_cache_key"
 	UserID         = "metadata.user_id"
+	Object         = "object"  // the owner of an object decides, which comes before any key
 	Session        = "session" // a session whose finder did not say where
 	Fingerprint    = "fingerprint"
 	None           = "none"

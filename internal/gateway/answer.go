@@ -219,6 +219,7 @@ func (x *exchange) relay(a *answer) *forward.Relay {
 // nothing has gone to the client then. With none the exchange is at its end.
 func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	x.learnBeside("write a reading", i, lesson{answer: a})
+	x.usedObjects(i, a)
 	t := newTap(x, i, a)
 	relay := x.relay(a)
 	relay.Tap, relay.Events, relay.MayHold, relay.NeedBody = t, t.comments, t.mayHold, t.inference

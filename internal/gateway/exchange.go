@@ -18,6 +18,7 @@ import (
 	"holdfast/internal/conversation"
 	"holdfast/internal/forward"
 	"holdfast/internal/metric"
+	"holdfast/internal/owner"
 	"holdfast/internal/pick"
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
@@ -48,6 +49,9 @@ type exchange struct {
 	states  map[account.ID]store.StateRecord
 	sit     placement.Situation
 	serving servingSeen
+	// named are the objects that the request names, and owner the record that decides.
+	named   []named
+	owner   owner.Record
 	pinSaid string // X-Holdfast-Pin
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
@@ -224,6 +228,7 @@ func (x *exchange) forProvider(name account.Provider) {
 	if name == "" && !x.speaks(route.ForModel(x.facts.Model)) {
 		return
 	}
+	x.nameObjects(name == "" && x.facts.Model == "")
 	x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
 	x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
 	if !x.look() {
@@ -248,7 +253,8 @@ func (x *exchange) look() bool {
 	g, ctx, now := x.g, x.r.Context(), x.g.now()
 	q := store.Query{
 		Catalog: g.catalog.age(now) >= catalogFresh,
-		States:  x.config.ids[x.name],
+		Owners:  x.objectKeys(),
+		States:  x.asked(),
 		Serving: x.servingOf(),
 	}
 	q.Credentials = g.credentials.missing(q.States)
@@ -279,6 +285,7 @@ func (x *exchange) look() bool {
 	}
 	x.report.storeFor = g.now().Sub(now)
 	x.states = v.States
+	x.findOwner(v.Owners)
 	x.sawServing(q, v, now)
 	x.sit = x.situation(v)
 	return true
@@ -287,7 +294,7 @@ func (x *exchange) look() bool {
 // lookAgain reads the states of accounts that a newer catalog brought.
 func (x *exchange) lookAgain(ctx context.Context, v *store.View) error {
 	var q store.Query
-	for _, id := range x.config.ids[x.name] {
+	for _, id := range x.asked() {
 		if _, ok := v.States[id]; !ok {
 			q.States = append(q.States, id)
 		}
@@ -314,8 +321,9 @@ func (x *exchange) situation(v store.View) placement.Situation {
 		Request: pick.Request{
 			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features, Background: x.background(),
 		},
-		Pins: x.req.Role == provider.Inference && x.who.Key != "",
-		Stay: x.req.Stay, Bound: x.req.Bound,
+		Owner: x.owner.Account,
+		Pins:  x.req.Role == provider.Inference && x.who.Key != "",
+		Stay:  x.req.Stay, Bound: x.req.Bound,
 	}
 	for _, a := range x.config.accounts[x.name] {
 		st := v.States[a.ID]

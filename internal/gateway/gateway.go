@@ -94,6 +94,7 @@ type Gateway struct {
 	credentials credentialCache
 	placements  placements
 	kept        keptCounts
+	told        objectsTold
 	inFlight    gauge
 	health      healthCache
 	open        atomic.Int64

@@ -217,6 +217,9 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 		if r.Bound {
 			who = "the account that holds this conversation's state is spent" + models + " and no other can continue it; it is back"
 		}
+		if r.Object {
+			who = "account " + r.Account + ", which has what this request names, is spent" + models + " and no other has it; it is back"
+		}
 		out.Message = fmt.Sprintf("holdfast: %s at %s (in %s).", who, r.RetryAt.UTC().Format(time.RFC3339), wait(r.RetryAt.Sub(now)))
 		if r.Block.Cause == account.CauseOverage {
 			out.Message += " Going on now would be charged as extra usage; `holdfast account overage NAME allow` permits that."
@@ -240,6 +243,8 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 		names = append(names, fmt.Sprintf("%s (%s)", n.Account, n.Reason))
 	}
 	switch {
+	case r.Object:
+		return x.noOwner(r)
 	case len(names) > 0 && r.Bound:
 		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. `holdfast account show NAME` says how to use it again.", names[0])
 	case len(names) > 0:

@@ -44,6 +44,8 @@ type tap struct {
 	framed  bool // a stream of events, by its type or by what came
 	verdict forward.Verdict
 	whole   []byte // of a JSON answer
+	most    int    // of it to keep
+	objects objects
 	usage   provider.Usage
 	// rejection is what an error event means.
 	rejection account.Rejection
@@ -67,6 +69,13 @@ func newTap(x *exchange, i int, a *answer) *tap {
 		t.decoder, _ = coding.NewTap(h.Values("Content-Encoding"), maxDecoded, t.read) // an unknown coding is passed on unread
 	}
 	t.comments = t.events && !t.coded && a.resp.ContentLength < 0
+	t.objects.begin(x, i, a)
+	switch {
+	case t.inference:
+		t.most = maxJSON
+	case t.objects.wanted && (media == "application/json" || strings.HasSuffix(media, "+json")):
+		t.most = maxObject
+	}
 	t.mayHold = t.page || (t.inference && t.events && placement.CanMove(x.sit, i))
 	return t
 }
@@ -94,6 +103,7 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 	case t.mayHold && !t.content && !t.rejection.Rejected():
 		return forward.Hold
 	}
+	t.tell()
 	return forward.Pass
 }
 
@@ -103,15 +113,30 @@ func (t *tap) read(p []byte) {
 		t.parser.Feed(p, t.event)
 		return
 	}
-	if t.inference && len(t.whole)+len(p) <= maxJSON {
-		t.whole = append(t.whole, p...)
+	if len(t.whole)+len(p) > t.most {
+		t.most = 0 // a part tells nothing
+		t.whole = nil
+		return
 	}
+	t.whole = append(t.whole, p...)
+}
+
+// tell has noted what the answer so far tells of objects. What makes an object usable, the
+// end of an answer, is passed on only when that is done: the next request may come at once,
+// and to another process.
+func (t *tap) tell() {
+	whole := !t.events && !t.coded && len(t.whole) > 0 && int64(len(t.whole)) == t.a.resp.ContentLength
+	if whole {
+		t.objects.body(t.whole)
+	}
+	t.objects.note(t.ended || whole)
 }
 
 func (t *tap) event(name string, data []byte) {
 	prov := t.x.prov
 	t.framed = true
 	prov.EventUsage(&t.usage, name, data)
+	t.objects.event(name, data)
 	at := t.x.g.now()
 	if r, ok := prov.EventReading(name, data, at); ok {
 		t.learn(r)
@@ -188,4 +213,11 @@ func (t *tap) close() {
 	if !t.events && t.inference && len(t.whole) > 0 {
 		t.usage = t.x.prov.BodyUsage(t.whole)
 	}
+	if t.page || t.verdict == forward.Abandon {
+		return
+	}
+	if !t.events {
+		t.objects.body(t.whole)
+	}
+	t.objects.note(false)
 }

@@ -24,7 +24,7 @@ func Lost(s Situation) Plan {
 // by another account: whether holding the beginning of an answer back is worth it.
 func CanMove(s Situation, at int) bool {
 	_, held := s.pinned()
-	if s.Sent >= MaxSends || s.Stay || (held && !s.Fresh && s.bound()) {
+	if s.Sent >= MaxSends || s.Stay || s.Owner != "" || (held && !s.Fresh && s.bound()) {
 		return false
 	}
 	s.Candidates = slices.Clone(s.Candidates)
@@ -39,6 +39,11 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	switch r.Kind {
 	case account.Overload, account.ClientFault, account.Network, account.NotAnswered:
 		return handBack
+	}
+	if s.Owner != "" {
+		return s.owned(handBack, r, at)
+	}
+	switch r.Kind {
 	case account.WindowSpent, account.ModelWindow:
 	default:
 		if s.Sent > 1 { // one hop, and this answer is the hop's

@@ -10,7 +10,10 @@ import (
 
 // Begin plans the first send.
 func Begin(s Situation) Plan {
-	if held, ok := s.pinned(); ok {
+	if s.Owner != "" {
+		return s.atOwner(s.index(s.Owner))
+	}
+	if held, ok := s.pinned(); ok && !s.beside(held) {
 		return s.stayOrMove(held)
 	}
 	if i, ok := s.withParent(); ok {
@@ -97,7 +100,46 @@ func (s Situation) asksAnyway(st pick.Standing) bool {
 	return st.Block.Cause != account.CauseOverage && (s.Policy.Name == catalog.Order || s.Stay)
 }
 
-func (s Situation) mustStay() bool { return s.Stay || s.bound() }
+func (s Situation) mustStay() bool { return s.Stay || s.Owner != "" || s.bound() }
+
+// beside reports whether the request only comes along with its conversation, as the upload
+// of a file does, and the conversation's account does not serve such a thing at all.
+func (s Situation) beside(held int) bool {
+	return !s.Pins && held >= 0 && !s.Candidates[held].Serves
+}
+
+// atOwner plans for a request that names an object of candidate i's; i is −1 if that
+// account is gone.
+func (s Situation) atOwner(i int) Plan {
+	p := s.byOwner(i)
+	p.Refusal.Object = p.Step == Refuse && p.Refusal.Cause != Yielded
+	return p
+}
+
+func (s Situation) byOwner(i int) Plan {
+	if i < 0 {
+		return s.refuseHeld(i, pick.Standing{Reason: removed})
+	}
+	change := s.newPin()
+	if held, ok := s.pinned(); ok && change == New {
+		change = NoPin
+		if held == i {
+			change = Keep
+		}
+	}
+	st := pick.StandPinned(s.Now, s.withoutFeatures().Request, s.Candidates[i], s.Settings)
+	switch {
+	case st.Usable():
+		return s.background(i, s.serve(i, change, "owner"))
+	case s.probeDue(i):
+		p := s.serve(i, change, "probe")
+		p.Probe = true
+		return p
+	case s.asksAnyway(st):
+		return s.serve(i, change, "owner")
+	}
+	return s.refuseHeld(i, st)
+}
 
 // longerThanMoveAfter reports whether a standing keeps the account from serving for
 // longer than the setting move_after. Without an end of its own it does.

@@ -13,6 +13,11 @@
 // after any other rejection that another account might not give. At most MaxSends
 // upstream sends are made for one request, each to another account.
 //
+// A request that names an object goes to the object's owner or nowhere, whatever else
+// speaks for another account: a pin, a policy, the owner's state. The pin of its
+// conversation is not moved for that: where there is none it begins at the owner, and one
+// that is elsewhere stays there, with the cache.
+//
 // Values in, values out: the package does no I/O, reads no clock, and does not know how a
 // plan is carried out (package gateway) or how accounts compare (package pick).
 package placement
@@ -42,6 +47,9 @@ type Situation struct {
 	Pin *pin.Record
 	// Parent is the pin of the session that a sub-agent belongs to; nil when there is none.
 	Parent *pin.Record
+	// Owner is the account that has the object which the request names; empty when none is
+	// named, or nobody knows whose it is. It need not be among the candidates.
+	Owner account.ID
 	// Fresh: this request made the pin; nothing is cached on its account yet.
 	Fresh bool
 	// Pins: the request has a conversation, and may create, keep and move its pin.
@@ -118,8 +126,10 @@ type Refusal struct {
 	Account string
 	// Owner names the accounts that need their owner, with the reason (NoAccount).
 	Owner []Need
-	// Bound: only the pinned account could have served.
+	// Bound: only the pinned account could have served, or the owner of an object.
 	Bound bool
+	// Object: it was for the owner of an object that the request names.
+	Object bool
 	// Draining: accounts could serve, but their owner drains them.
 	Draining bool
 }

@@ -175,6 +175,10 @@ func shared(segments []string, r Request) Route {
 	return Route{}
 }
 
+// WithoutModel are the providers that a ByModel route without a model may be for, the one
+// first that it is for when nobody owns what it names.
+func WithoutModel() []account.Provider { return []account.Provider{account.OpenAI, account.XAI} }
+
 // ForModel settles a ByModel route.
 func ForModel(model string) account.Provider {
 	if strings.HasPrefix(strings.ToLower(model), "grok") {

@@ -1,0 +1,242 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/conversation"
+	"holdfast/internal/owner"
+	"holdfast/internal/pick"
+	"holdfast/internal/placement"
+	"holdfast/internal/provider"
+	"holdfast/internal/route"
+)
+
+// named is an object that a request names.
+type named struct {
+	provider account.Provider
+	key      string       // owner.Key of its id
+	record   owner.Record // as read; zero when nobody knows whose it is
+}
+
+// nameObjects finds the objects that the request names. Where only their owner can tell
+// which provider it is for, each that it may be for is asked in its own words.
+func (x *exchange) nameObjects(byOwner bool) {
+	names := []account.Provider{x.name}
+	if byOwner {
+		names = route.WithoutModel()
+	}
+	for _, name := range names {
+		p, ok := x.g.providers[name]
+		if !ok {
+			continue
+		}
+		for _, id := range p.Names(x.route.Path, x.facts) {
+			x.named = append(x.named, named{provider: name, key: owner.Key(name, id)})
+		}
+	}
+}
+
+// objectKeys are the keys of owners to read; none where no object is named.
+func (x *exchange) objectKeys() []string {
+	if len(x.named) == 0 {
+		return nil
+	}
+	var keys []string
+	seen := map[string]bool{}
+	for _, n := range x.named {
+		if !seen[n.key] {
+			seen[n.key] = true
+			keys = append(keys, n.key)
+		}
+	}
+	return keys
+}
+
+// asked are the accounts whose states may matter: those of the provider, and of every other
+// one that the owner of an object may turn out to be at.
+func (x *exchange) asked() []account.ID {
+	ids := x.config.ids[x.name]
+	added := map[account.Provider]bool{x.name: true}
+	for _, n := range x.named {
+		if !added[n.provider] {
+			added[n.provider] = true
+			ids = append(ids[:len(ids):len(ids)], x.config.ids[n.provider]...)
+		}
+	}
+	return ids
+}
+
+// findOwner takes in whose the named objects are. Of several owners the first named one's
+// decides; the provider says what comes first.
+func (x *exchange) findOwner(records map[string]owner.Record) {
+	now := x.g.now()
+	for i, n := range x.named {
+		r := records[n.key]
+		if !r.Live(now) {
+			continue
+		}
+		x.named[i].record = r
+		if x.owner.Account != "" {
+			continue
+		}
+		x.owner = r
+		if n.provider != x.name && x.speaks(n.provider) {
+			x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
+			x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
+		}
+	}
+	if x.owner.Account != "" {
+		x.who.Source = conversation.Object
+	}
+}
+
+// usedObjects touches the records of objects that candidate i's good answer is about, and
+// forgets the one that is gone by it.
+func (x *exchange) usedObjects(i int, a *answer) {
+	if a.resp.StatusCode >= 300 || len(x.named) == 0 {
+		return
+	}
+	now, id := x.g.now(), x.sit.Candidates[i].Account.ID
+	gone := ""
+	if removed := x.prov.Removed(x.r.Method, x.route.Path); removed != "" {
+		gone = owner.Key(x.name, removed)
+		x.g.told.forget(gone)
+	}
+	for _, n := range x.named {
+		r := n.record
+		switch {
+		case r.Account != id:
+		case n.key == gone:
+			x.beside("forget an owner", func(ctx context.Context) error { return x.g.store.ForgetOwner(ctx, n.key, r) })
+		case r.TouchDue(now):
+			x.beside("touch an owner", func(ctx context.Context) error {
+				_, _, err := x.g.store.ReplaceOwner(ctx, n.key, r.Touch(now))
+				return err // a lost race is no error: the winner touched it too
+			})
+		}
+	}
+}
+
+// maxObject bounds what is kept of an answer about objects to read their ids from; lists
+// and contents of files are longer, and tell of none.
+const maxObject = 256 << 10
+
+// objects notes whose the objects are that an answer tells of.
+type objects struct {
+	x      *exchange
+	i      int
+	wanted bool // the answer may tell of some
+	read   bool // a whole body was
+	found  []provider.Object
+	writes sync.WaitGroup
+}
+
+func (o *objects) begin(x *exchange, i int, a *answer) {
+	o.x, o.i = x, i
+	o.wanted = a.resp.StatusCode < 300 && x.req.Role != provider.Aside && x.r.Method != http.MethodDelete
+}
+
+func (o *objects) event(name string, data []byte) {
+	if o.wanted {
+		o.found = append(o.found, o.x.prov.EventMade(o.x.facts, name, data)...)
+	}
+}
+
+func (o *objects) body(whole []byte) {
+	if !o.wanted || o.read || len(whole) == 0 {
+		return
+	}
+	o.read = true
+	o.found = o.x.prov.BodyMade(o.x.r.Method, o.x.route.Path, o.x.facts, whole)
+}
+
+// note writes what was found beside the answer, one conditional write for each object that
+// is not known yet. It waits for the writes if told to.
+func (o *objects) note(wait bool) {
+	x := o.x
+	a := x.sit.Candidates[o.i].Account
+	for _, found := range o.found {
+		key, now := owner.Key(x.name, found.ID), x.g.now()
+		if x.knows(key) || !x.g.told.first(key, now) {
+			continue
+		}
+		o.writes.Add(1)
+		x.beside("note an owner", func(ctx context.Context) error {
+			defer o.writes.Done()
+			_, _, err := x.g.store.ClaimOwner(ctx, key, owner.New(a, found.Keep, now), now)
+			if err != nil {
+				x.g.told.forget(key)
+			}
+			return err // what was seen first stays
+		})
+	}
+	o.found = nil
+	if wait {
+		o.writes.Wait()
+	}
+}
+
+// knows reports whether the owner of an object was read with the request.
+func (x *exchange) knows(key string) bool {
+	for _, n := range x.named {
+		if n.key == key && n.record.Account != "" {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// maxTold bounds the objects that are remembered to be noted.
+	maxTold = 4096
+	// toldFor is how long. A client that polls hears of the same objects again and again.
+	toldFor = time.Hour
+)
+
+// objectsTold remembers the objects that this process noted not long ago, so that an
+// answer that tells of them again costs no write.
+type objectsTold struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// first reports whether the object was not noted lately, and remembers it.
+func (o *objectsTold) first(key string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at, ok := o.at[key]; ok && now.Sub(at) < toldFor {
+		return false
+	}
+	if o.at == nil || len(o.at) >= maxTold {
+		o.at = map[string]time.Time{} // to note one twice costs a write, no more
+	}
+	o.at[key] = now
+	return true
+}
+
+func (o *objectsTold) forget(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.at, key)
+}
+
+// noOwner says why the owner of what a request names cannot serve it, ever or until the
+// person who owns the account does something.
+func (x *exchange) noOwner(r placement.Refusal) string {
+	if len(r.Owner) == 0 {
+		return "the account that has what this request names was removed, and no other has it. Make it anew, or name nothing that was there."
+	}
+	need := r.Owner[0]
+	switch pick.Reason(need.Reason) {
+	case pick.NotAllowed:
+		return fmt.Sprintf("what this request names is on account %s, which the client key %q may not use. Show another client key; `holdfast key list` tells which ones may.", need.Account, x.key.Name)
+	case pick.NotServed:
+		return fmt.Sprintf("what this request names is on account %s, which does not serve this path.", need.Account)
+	}
+	return fmt.Sprintf("what this request names is on account %s, which needs its owner: %s. `holdfast account show %s` says how to use it again.", need.Account, need.Reason, need.Account)
+}
