@@ -17,7 +17,10 @@
 // expect says what must be read from it, one line for each fact in the words of Describe,
 // or "nothing". The lines are written by hand from what is known of the provider, and
 // never from what our own parsers answered. recorded is when the answer's headers
-// arrived, RFC 3339. request is the kind of account that served, and the model asked for
+// arrived, RFC 3339. call, if there, says that the answer is to a call of the gateway's own:
+// "look" or "look 1" (to the first or second of a provider's looks at usage) or "renewal"
+// (of a login); expect then has the words of OfCall. body, if there, says "hex": the body is
+// written in hexadecimal digits. request is the kind of account that served, and the model asked for
 // if any. comment says where it is from, or what is peculiar; it and expect may be
 // repeated. Any other key is an error, so that a typing mistake cannot switch a test off.
 //
@@ -28,6 +31,7 @@ package capture
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +39,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +57,9 @@ type Capture struct {
 	// Kind and Model are those of the request; Model is empty when it named none.
 	Kind  account.Kind
 	Model string
+	// Call is the gateway's own that was answered; empty for a client's request.
+	Call string
+	hex  bool
 
 	Status int
 	Header http.Header
@@ -129,6 +137,19 @@ func (c *Capture) tell(line string) error {
 			return fmt.Errorf("read recorded: %w", err)
 		}
 		c.Recorded = at.UTC()
+	case "call":
+		if c.Call != "" {
+			return errors.New("call is told twice")
+		}
+		if !slices.Contains([]string{"look", "look 1", "renewal"}, value) {
+			return fmt.Errorf("unknown call %q", value)
+		}
+		c.Call = value
+	case "body":
+		if value != "hex" {
+			return fmt.Errorf("the body is written as %q; it can be hex", value)
+		}
+		c.hex = true
 	case "request":
 		if c.Kind != "" {
 			return errors.New("request is told twice")
@@ -166,6 +187,11 @@ func (c *Capture) answer(text []byte) error {
 	c.Header = http.Header(header)
 	if c.Body, err = io.ReadAll(r); err != nil {
 		return fmt.Errorf("read body: %w", err)
+	}
+	if c.hex {
+		if c.Body, err = hex.DecodeString(strings.Join(strings.Fields(string(c.Body)), "")); err != nil {
+			return errors.New("the body is not written in hexadecimal digits")
+		}
 	}
 	return nil
 }

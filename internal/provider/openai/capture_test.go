@@ -44,6 +44,12 @@ func TestCaptures(t *testing.T) {
 	p := openai.Provider{}
 	for _, c := range captures {
 		t.Run(c.Name, func(t *testing.T) {
+			if c.Call != "" {
+				if got := capture.OfCall(p, c); !slices.Equal(got, c.Expect) {
+					t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(c.Expect, "\n\t"))
+				}
+				return
+			}
 			answer := provider.Answer{
 				Status: c.Status, Header: c.Header, Body: c.Body, At: c.Recorded,
 				Request: inference(c.Model), Kind: c.Kind, Generation: 3,
