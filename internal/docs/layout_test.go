@@ -68,7 +68,7 @@ var (
 	}
 	// edges speak to the outside.
 	edges = []string{
-		"apicall", "cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "refresh", "seal",
+		"apicall", "cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "poll", "refresh", "seal",
 		"store", "vault",
 		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "upstreamtest",
 	}

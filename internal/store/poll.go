@@ -36,8 +36,8 @@ type Clock struct {
 	// AnswerAt is the newest reading of the account's allowance that came with an answer;
 	// zero as long as its answers were never seen to tell any.
 	AnswerAt time.Time `json:"answer_at,omitzero"`
-	// Unparked counts the times that a look ended a parking for funds which then came back
-	// within a day; UnparkedAt is the last time that a look ended one.
+	// Unparked counts the times that a look ended a parking for funds, one soon after the
+	// other; UnparkedAt is the last of them.
 	Unparked   int       `json:"unparked,omitempty"`
 	UnparkedAt time.Time `json:"unparked_at,omitzero"`
 	// PointAt is the instant of the account's newest point of history.
