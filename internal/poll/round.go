@@ -159,7 +159,7 @@ func (r *running) setClocks(ctx context.Context, base store.PollRecord) (store.P
 		clocks := map[account.ID]store.Clock{}
 		for _, t := range r.turns {
 			c := t.Clock
-			if s := stored.Clocks[t.Account.ID]; s.LookedAt.After(c.LookedAt) {
+			if s := stored.Clocks[t.Account.ID]; s.LookedAt.After(r.at) {
 				c = s // a later round's, of which this one, frozen meanwhile, does not know
 			}
 			if c != (store.Clock{}) {

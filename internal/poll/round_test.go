@@ -1,0 +1,665 @@
+package poll_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/credential"
+	"holdfast/internal/pick"
+	"holdfast/internal/poll"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/store"
+	"holdfast/internal/vault"
+)
+
+// claude is what Anthropic's usage endpoint answers.
+func claude(fiveHour, weekly float64) http.HandlerFunc {
+	return says(http.StatusOK, fmt.Sprintf(`{"five_hour":{"utilization":%v,"resets_at":"2027-03-04T15:00:00Z"},`+
+		`"seven_day":{"utilization":%v,"resets_at":"2027-03-10T10:00:00Z"},"seven_day_opus":null}`, fiveHour, weekly))
+}
+
+// codex is what ChatGPT's answers of a plan with both windows.
+func codex(fiveHour, weekly float64, reached bool) http.HandlerFunc {
+	return says(http.StatusOK, fmt.Sprintf(`{"plan_type":"pro","rate_limit":{"allowed":%v,"limit_reached":%v,`+
+		`"primary_window":{"used_percent":%v,"limit_window_seconds":18000,"reset_after_seconds":18000,"reset_at":1804172400},`+
+		`"secondary_window":{"used_percent":%v,"limit_window_seconds":604800,"reset_after_seconds":518400,"reset_at":1804672800}},`+
+		`"credits":{"has_credits":false,"unlimited":false,"balance":"0"}}`, !reached, reached, fiveHour, weekly))
+}
+
+// TestOneRoundInTheFleet: of twenty instances at once, one makes the round.
+func TestOneRoundInTheFleet(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	e.answer(claude(30, 41))
+	const instances = 20
+	made, skipped := 0, map[string]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range instances {
+		p := b.poller()
+		all.Go(func() {
+			report, err := p.Round(t.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("got %v, want no error", err)
+			}
+			if report.Skipped == "" {
+				made++
+			} else {
+				skipped[report.Skipped]++
+			}
+		})
+	}
+	all.Wait()
+	if made != 1 || len(e.calls()) != 1 {
+		t.Errorf("got %d rounds (%v), want 1 with one call", made, skipped)
+	}
+	for why := range skipped {
+		if why != "another round is running" && why != "a round began 0s ago" {
+			t.Errorf("got %q, want it to say that there is another round", why)
+		}
+	}
+	if got := b.state("marlow").Windows[account.Weekly].Utilization; got != 0.41 {
+		t.Errorf("got weekly %v, want 0.41", got)
+	}
+}
+
+func TestRoundsApart(t *testing.T) {
+	b := newBench(t)
+	p := b.poller()
+	for _, c := range []struct {
+		after time.Duration
+		made  bool
+	}{{0, true}, {30*time.Second - 1, false}, {1, true}, {time.Minute, true}} {
+		b.advance(c.after)
+		report, err := p.Round(t.Context())
+		if err != nil || (report.Skipped == "") != c.made {
+			t.Errorf("%v later: got error %v, skipped %q, want made %v", c.after, err, report.Skipped, c.made)
+		}
+	}
+}
+
+// TestPollThrottled is field case usage-poll-throttled-or-harmful.
+func TestPollThrottled(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	p := b.poller()
+	known := account.Reading{At: t0.Add(-time.Hour), Source: account.FromAnswer, Windows: []account.WindowReading{
+		{Name: account.FiveHour, Utilization: 0.30, HasUtilization: true, ResetAt: t0.Add(5 * time.Hour)},
+		{Name: account.Weekly, Utilization: 0.41, HasUtilization: true, ResetAt: t0.Add(6 * 24 * time.Hour)},
+	}}
+	b.learn("marlow", func(s account.State) account.State { return s.Observe(known, 0, account.Rules{}) })
+	before := b.state("marlow")
+
+	answered := 0
+	e.answer(func(w http.ResponseWriter, r *http.Request) {
+		answered++
+		switch {
+		case answered <= 6:
+			w.Header().Set("Retry-After", "0")
+			says(http.StatusTooManyRequests, `{"error":{"type":"rate_limit_error","message":"Rate limited. Please try again later."}}`)(w, r)
+		case answered == 7: // without the weekly reset
+			says(http.StatusOK, `{"five_hour":{"utilization":5.0,"resets_at":"2027-03-04T16:00:00Z"},"seven_day":{"utilization":42.0}}`)(w, r)
+		case answered == 8:
+			says(http.StatusUnauthorized, `{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired."}}`)(w, r)
+		default:
+			claude(6, 43)(w, r)
+		}
+	})
+	var asked []time.Duration
+	var results []poll.Result
+	for range 2*60 + 15 {
+		f := b.round(p, "marlow")
+		if calls := e.calls(); len(calls) > 0 {
+			asked = append(asked, calls...)
+			results = append(results, f.Result)
+		}
+		if answered < 7 && b.state("marlow").Revision != before.Revision {
+			t.Fatalf("call %d changed the state: a refused look teaches nothing", answered)
+		}
+		b.advance(time.Minute)
+	}
+	m := time.Minute
+	// Doubling from the interval, 429 after 429; then the interval; the refused token is
+	// renewed and asked with again within the same turn; looked at, it is not silent for 10
+	// minutes.
+	want := []time.Duration{0, 5 * m, 15 * m, 35 * m, 65 * m, 95 * m, 125 * m}
+	if len(asked) < len(want) || !slices.Equal(asked[:len(want)], want) {
+		t.Errorf("got calls at %v, want %v", asked, want)
+	}
+	if rest := asked[len(want):]; len(rest) != 0 {
+		t.Errorf("got calls at %v, want none so soon: a look says as much as an answer", rest)
+	}
+	s := b.state("marlow")
+	w := s.Windows[account.Weekly]
+	if w.Utilization != 0.42 || !w.ResetAt.Equal(t0.Add(6*24*time.Hour)) {
+		t.Errorf("got weekly %v until %v, want 0.42 until the reset that was known", w.Utilization, w.ResetAt)
+	}
+	if w := s.Windows[account.FiveHour]; w.Utilization != 0.05 || !w.ObservedAt.Equal(t0.Add(125*m)) {
+		t.Errorf("got five-hour %v at %v, want 0.05 at the look", w.Utilization, w.ObservedAt)
+	}
+
+	f := b.round(p, "marlow") // at 135 minutes, ten after the last look
+	if e := e.calls(); f.Result != poll.WasRead || !f.Renewed || !slices.Equal(e, []time.Duration{135 * m, 135 * m}) {
+		t.Errorf("token refused: got %s (%s), renewed %v, calls %v, want a reading after one renewal", f.Result, f.Trouble, f.Renewed, e)
+	}
+	if got := b.renewer.renewals(); len(got) != 1 {
+		t.Errorf("got renewals %v, want one", got)
+	}
+	if s := b.state("marlow"); s.Parked != nil || s.Windows[account.Weekly].Utilization != 0.43 {
+		t.Errorf("got parked %v and weekly %v, want 0.43 and not parked", s.Parked, s.Windows[account.Weekly].Utilization)
+	}
+	if !slices.Equal(results, []poll.Result{"failed", "failed", "failed", "failed", "failed", "failed", "read"}) {
+		t.Errorf("got results %v, want six failures and a reading", results)
+	}
+}
+
+// TestFailures: whatever else comes than a reading changes the clock alone.
+func TestFailures(t *testing.T) {
+	cut := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	for name, answer := range map[string]http.HandlerFunc{
+		"a failing provider": says(http.StatusInternalServerError, `{}`),
+		"a web page":         says(http.StatusOK, `<!doctype html><title>Just a moment</title>`),
+		"not allowed":        says(http.StatusForbidden, `{"error":{"type":"permission_error","message":"no"}}`),
+		"not found":          says(http.StatusNotFound, ``),
+		"half an answer":     says(http.StatusOK, `{"five_hour":{"utilization":5.0,`),
+		"no window":          says(http.StatusOK, `{"five_hour":null}`),
+		"a cut connection":   cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			e := b.login(account.Anthropic, "marlow")
+			e.answer(answer)
+			b.learn("marlow", func(s account.State) account.State { return spent(s, "", t0.Add(-time.Minute)) })
+			before := b.state("marlow")
+			f := b.round(b.poller(), "marlow")
+			if f.Result != poll.HasFailed || f.Trouble == "" || f.Clock.Failures != 1 || !f.Clock.NextAt.Equal(t0.Add(5*time.Minute)) {
+				t.Errorf("got %s (%q), clock %+v, want a failure, and the next look in 5 minutes", f.Result, f.Trouble, f.Clock)
+			}
+			if after := b.state("marlow"); after.Revision != before.Revision {
+				t.Errorf("got state %+v, want it as it was", after)
+			}
+			if got := b.renewer.renewals(); len(got) != 0 {
+				t.Errorf("got renewals %v, want none", got)
+			}
+			if strings.Contains(f.Trouble, "Just a moment") || strings.Contains(f.Trouble, "EXAMPLE") {
+				t.Errorf("got %q, want nothing of the answer or the login", f.Trouble)
+			}
+		})
+	}
+}
+
+// TestRefusedTwice: a second refusal is a failed look. The account lives on.
+func TestRefusedTwice(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.OpenAI, "tansy")
+	refuse := says(http.StatusUnauthorized, `{"error":{"message":"Your authentication token has been invalidated.","code":"token_invalidated"}}`)
+	e.answer(refuse)
+	f := b.round(b.poller(), "tansy")
+	if f.Result != poll.HasFailed || len(b.renewer.renewals()) != 1 || len(e.calls()) != 2 || b.state("tansy").Parked != nil {
+		t.Errorf("got %s, parked %v, want a failed look after one renewal and two calls", f.Result, b.state("tansy").Parked)
+	}
+	b.renewer.fails = errors.New("the login needs its owner")
+	b.advance(5 * time.Minute)
+	f = b.round(b.poller(), "tansy")
+	if f.Result != poll.HasFailed || !strings.Contains(f.Trouble, "needs its owner") || len(e.calls()) != 1 || f.Clock.Failures != 2 {
+		t.Errorf("got %s (%s) %+v, want a failed look that tells of the renewal", f.Result, f.Trouble, f.Clock)
+	}
+}
+
+// TestCooldownOutlivesReset is field case cooldown-outlives-reset: a look newer than the
+// rejection that shows room ends the cooldown, also while another account is healthy, and
+// also in a process that never saw the rejection.
+func TestCooldownOutlivesReset(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sibling bool
+	}{{"(a) the only account", false}, {"(b) beside a healthy one", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			e := b.login(account.Anthropic, "juniper")
+			if c.sibling {
+				b.login(account.Anthropic, "marlow").answer(claude(10, 10))
+			}
+			rejected := account.Rejection{Kind: account.WindowSpent, At: t0, Spent: []account.Spent{{Window: account.Weekly, ResetAt: t0.Add(6 * 24 * time.Hour)}}}
+			b.learn("juniper", func(s account.State) account.State { return s.Reject(rejected, account.Rules{}) })
+			e.answer(claude(100, 100))
+			for range 60 {
+				b.round(b.poller(), "juniper")
+				b.advance(time.Minute)
+			}
+			if calls := e.calls(); len(calls) != 12 {
+				t.Errorf("got %d calls in an hour of cooling (%v), want one every 5 minutes", len(calls), calls)
+			}
+			if _, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); !blocked {
+				t.Error("a full window frees the account")
+			}
+			e.answer(claude(0, 0))
+			b.round(b.poller(), "juniper") // (c) every round here is a new process's
+			if block, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); blocked {
+				t.Errorf("got %+v, want the cooldown ended by the look", block)
+			}
+			// The rejection, folded once more and late, is no relapse.
+			b.learn("juniper", func(s account.State) account.State { return s.Reject(rejected, account.Rules{}) })
+			if block, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); blocked {
+				t.Errorf("got %+v, want no relapse", block)
+			}
+		})
+	}
+}
+
+// TestFamilyFreed is field case model-cap-scope (d).
+func TestFamilyFreed(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	b.learn("marlow", func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.ModelWindow, At: t0, Family: "opus", Spent: []account.Spent{
+			{Window: account.WeeklyOf("opus"), Family: "opus", ResetAt: t0.Add(72 * time.Hour)},
+		}}, account.Rules{})
+	})
+	b.advance(time.Hour)
+	e.answer(says(http.StatusOK, `{"five_hour":{"utilization":1,"resets_at":"2027-03-04T15:00:00Z"},"seven_day_opus":{"utilization":0,"resets_at":"2027-03-10T10:00:00Z"}}`))
+	b.round(b.poller(), "marlow")
+	if block, blocked := b.state("marlow").BlockedUntil(b.clock(), "opus", "claude-opus-5"); blocked {
+		t.Errorf("got %+v, want the family freed", block)
+	}
+}
+
+// TestFullByPollerAlone: an account that only the poller knows to be full gets no new
+// conversation after the round.
+func TestFullByPollerAlone(t *testing.T) {
+	b := newBench(t)
+	b.login(account.OpenAI, "tansy").answer(codex(100, 40, true))
+	b.login(account.OpenAI, "thistle").answer(codex(20, 60, false))
+	report, err := b.poller().Round(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var candidates []pick.Candidate
+	for _, f := range report.Accounts {
+		candidates = append(candidates, pick.Candidate{Account: f.Account, State: b.state(f.Account.Name).State, Serves: true, Allowed: true})
+	}
+	for _, policy := range []catalog.PolicyName{catalog.Score, catalog.SoonestReset, catalog.Order} {
+		got := pick.Pick(b.clock(), catalog.Policy{Name: policy, Threshold: catalog.DefaultThreshold}, catalog.Catalog{}.Settings(), pick.Request{}, candidates)
+		if got.Chosen != 1 {
+			t.Errorf("policy %s: got candidate %d, want thistle", policy, got.Chosen)
+		}
+	}
+}
+
+// TestAbsentFigures: xAI leaves zeros out, over REST and over gRPC-Web, and the second way
+// is asked in the same turn where the first fails.
+func TestAbsentFigures(t *testing.T) {
+	const rest = `{"config":{"currentPeriod":{"type":"USAGE_PERIOD_TYPE_WEEKLY","start":"2027-03-03T10:00:00Z","end":"2027-03-10T10:00:00Z"},"onDemandCap":{"val":0},"onDemandUsed":{"val":0},"isUnifiedBillingUser":true}}`
+	// A message whose current period ends at 1804672800 and that has no percent, then a
+	// trailer with status 0.
+	const grpc = "\x00\x00\x00\x00\x0c\x0a\x0a\x42\x08\x1a\x06\x08\xa0\xbe\xc4\xdc\x06" +
+		"\x80\x00\x00\x00\x10grpc-status: 0\r\n"
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		paths  []string
+	}{
+		{"REST", says(http.StatusOK, rest), []string{"/v1/billing"}},
+		{"gRPC-Web after REST failed", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/billing" {
+				says(http.StatusBadGateway, `<html>`)(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/grpc-web+proto")
+			_, _ = w.Write([]byte(grpc))
+		}, []string{"/v1/billing", "/grok_api_v2.GrokBuildBilling/GetGrokCreditsConfig"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			e := b.login(account.XAI, "bracken")
+			b.learn("bracken", func(s account.State) account.State { return read(account.Weekly, t0.Add(-time.Hour), account.FromPoll) })
+			e.answer(c.answer)
+			f := b.round(b.poller(), "bracken")
+			if !slices.Equal(e.paths, c.paths) {
+				t.Errorf("got calls %v, want %v", e.paths, c.paths)
+			}
+			if f.Result != poll.WasRead {
+				t.Fatalf("got %s (%s), want a reading", f.Result, f.Trouble)
+			}
+			w := b.state("bracken").Windows[account.Weekly]
+			if w.Utilization != 0 || !w.HasUtilization || !w.ResetAt.Equal(t0.Add(6*24*time.Hour)) {
+				t.Errorf("got %+v, want 0 until 2027-03-10T10:00:00Z", w)
+			}
+		})
+	}
+}
+
+// stubborn is a Looker whose calls to one account end badly.
+type stubborn struct{ provider.Looker }
+
+func (s stubborn) Looked(n int, r provider.Reply) (account.Reading, error) {
+	if r.Header.Get("X-Panic") != "" {
+		panic("a fault of ours")
+	}
+	return s.Looker.Looked(n, r)
+}
+
+// TestOneStopsNoOther: an account that makes the program panic, one whose host is silent,
+// one that cannot be opened and one that is nowhere keep nobody else from being read.
+func TestOneStopsNoOther(t *testing.T) {
+	b := newBench(t)
+	b.looker[account.OpenAI] = stubborn{openai.Provider{}}
+	b.login(account.OpenAI, "panics").answer(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Panic", "yes")
+		codex(1, 1, false)(w, r)
+	})
+	read := make(chan struct{})
+	b.login(account.OpenAI, "silent").answer(func(w http.ResponseWriter, r *http.Request) {
+		select { // until everybody else was read: in turn, nobody would be
+		case <-read:
+			panic(http.ErrAbortHandler)
+		case <-r.Context().Done():
+		}
+	})
+	b.login(account.OpenAI, "nowhere").Close()
+	sealed := b.login(account.OpenAI, "sealed")
+	if _, _, err := b.store.PutCredential(t.Context(), "acc-sealed", []byte(`{"generation":1,"sealed":"AAAA"}`), 1); err != nil {
+		t.Fatal(err)
+	}
+	b.login(account.OpenAI, "good").answer(func(w http.ResponseWriter, r *http.Request) {
+		codex(20, 60, false)(w, r)
+		close(read)
+	})
+	report, err := b.poller().Round(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]poll.Result{
+		"panics": poll.HasFailed, "silent": poll.HasFailed, "nowhere": poll.HasFailed, "sealed": poll.Unwatched, "good": poll.WasRead,
+	} {
+		if f := b.find(report, name); f.Result != want || (want != poll.WasRead) != (f.Trouble != "") {
+			t.Errorf("%s: got %s (%q), want %s, and words where it failed", name, f.Result, f.Trouble, want)
+		}
+	}
+	if len(sealed.calls()) != 0 || b.state("good").Windows[account.Weekly].Utilization != 0.6 {
+		t.Error("want the good account read, and no call without a credential")
+	}
+	if !strings.Contains(b.log.String(), "a fault of ours") {
+		t.Error("want the panic in the log")
+	}
+}
+
+// TestKeysAreNeverAsked: keys have no usage endpoint, and nothing is done for them.
+func TestKeysAreNeverAsked(t *testing.T) {
+	b := newBench(t)
+	for _, p := range account.Providers {
+		b.add(account.Account{ID: account.ID("acc-" + p), Name: "key-" + string(p), Provider: p, Kind: account.Key, BaseURL: "http://127.0.0.1:1"},
+			credential.Credential{Generation: 1, Key: credential.NewSecret("EXAMPLE")})
+	}
+	p := b.poller(func(o *poll.Options) {
+		o.OpenBox = func(context.Context) (vault.Box, error) { return nil, errors.New("there is nothing to open") }
+	})
+	report, err := p.RoundOfAll(t.Context(), nil)
+	if err != nil || len(report.Accounts) != 3 {
+		t.Fatalf("got %d accounts and error %v, want 3 and none", len(report.Accounts), err)
+	}
+	for _, f := range report.Accounts {
+		if f.Result != poll.Unwatched || f.Watched {
+			t.Errorf("%s: got %s, want unwatched", f.Account.Name, f.Result)
+		}
+	}
+}
+
+// TestRenewedAheadOfTime: logins past half of their life are renewed in the round, looked at
+// or not, and parked for funds or not.
+func TestRenewedAheadOfTime(t *testing.T) {
+	b := newBench(t)
+	for name, parkedFor := range map[string]account.RejectionKind{"half": "", "young": "", "funds": account.Funds, "dead": account.BadCredential} {
+		b.login(account.Anthropic, name).answer(claude(1, 1))
+		life := 8 * time.Hour
+		b.edit(name, func(c credential.Credential) credential.Credential {
+			c.IssuedAt = t0.Add(-life / 2)
+			if name == "young" {
+				c.IssuedAt = c.IssuedAt.Add(time.Second)
+			}
+			c.ExpiresAt = c.IssuedAt.Add(life)
+			return c
+		})
+		b.learn(name, func(s account.State) account.State {
+			s = read(account.Weekly, t0, account.FromAnswer) // nobody is due for a look
+			if parkedFor != "" {
+				s.Parked = &account.Parked{Since: t0, Kind: parkedFor}
+			}
+			return s
+		})
+	}
+	b.renewer.unsaved = 1
+	report, err := b.poller().Round(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := b.renewer.renewals()
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"funds", "half"}) || !b.find(report, "half").Renewed {
+		t.Errorf("got renewals of %v, want funds and half", got)
+	}
+	if b.renewer.saved != 1 {
+		t.Errorf("a grant that is not saved was tried %d times, want once", b.renewer.saved)
+	}
+}
+
+// TestNoRenewalAtTheEnd: nothing is renewed in a process that has not the time for it.
+func TestNoRenewalAtTheEnd(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	e.answer(claude(1, 1))
+	b.edit("marlow", func(c credential.Credential) credential.Credential {
+		c.IssuedAt, c.ExpiresAt = t0.Add(-7*time.Hour), t0.Add(time.Hour)
+		return c
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	report, err := b.poller().Round(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := b.find(report, "marlow")
+	if got := b.renewer.renewals(); len(got) != 0 || f.RenewTrouble == "" {
+		t.Errorf("got renewals %v and %q, want none, and words for that", got, f.RenewTrouble)
+	}
+	if f.Result != poll.WasRead {
+		t.Errorf("got %s (%s), want a reading all the same", f.Result, f.Trouble)
+	}
+}
+
+// TestStopped: a round that is ended is no failure of the endpoint's.
+func TestStopped(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	ctx, cancel := context.WithCancel(t.Context())
+	e.answer(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	report, err := b.poller().Round(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := b.find(report, "marlow"); f.Result != poll.NotReached || f.Clock.Failures != 0 {
+		t.Errorf("got %s, %+v, want not reached", f.Result, f.Clock)
+	}
+	e.calls()
+	e.answer(claude(1, 1))
+	b.advance(time.Minute)
+	if f := b.round(b.poller(), "marlow"); f.Result != poll.WasRead {
+		t.Errorf("the next round: got %s, want a reading", f.Result)
+	}
+}
+
+// TestDiedInARound: a process that dies while it looks has set the clock before.
+func TestDiedInARound(t *testing.T) {
+	b := newBench(t)
+	b.login(account.Anthropic, "marlow").answer(func(w http.ResponseWriter, r *http.Request) {
+		p, err := b.store.Poll(t.Context())
+		if c := p.Clocks["acc-marlow"]; err != nil || !c.NextAt.Equal(t0.Add(5*time.Minute)) || !p.RoundAt.Equal(t0) {
+			t.Errorf("while it is asked: got %+v (%v), want the next look 5 minutes on", p, err)
+		}
+		claude(1, 1)(w, r)
+	})
+	b.round(b.poller(), "marlow")
+}
+
+// TestUnparked is the end of field case money-or-access-lost-under-an-odd-status.
+func TestUnparked(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.XAI, "bracken")
+	refusal := account.Rejection{Kind: account.Funds, At: t0, Rule: "personal-team-blocked:spending-limit"}
+	b.learn("bracken", func(s account.State) account.State { return s.Reject(refusal, account.Rules{}) })
+	full := `{"config":{"creditUsagePercent":%v,"currentPeriod":{"type":"USAGE_PERIOD_TYPE_WEEKLY","end":"2027-03-10T10:00:00Z"}}}`
+	e.answer(says(http.StatusOK, fmt.Sprintf(full, 100)))
+	var asked []time.Duration
+	for range 61 {
+		b.round(b.poller(), "bracken")
+		b.advance(time.Minute)
+	}
+	asked = e.calls()
+	if want := []time.Duration{30 * time.Minute, time.Hour}; !slices.Equal(asked, want) {
+		t.Errorf("got calls at %v, want %v: now and then", asked, want)
+	}
+	if b.state("bracken").Parked == nil {
+		t.Fatal("a full account is not parked any more")
+	}
+	e.answer(says(http.StatusOK, fmt.Sprintf(full, 3)))
+	b.advance(29 * time.Minute)
+	f := b.round(b.poller(), "bracken")
+	if s := b.state("bracken"); s.Parked != nil || f.Clock.Unparked != 1 {
+		t.Errorf("got parked %+v, clock %+v, want it freed, once", s.Parked, f.Clock)
+	}
+	b.learn("bracken", func(s account.State) account.State { return s.Reject(refusal, account.Rules{}) })
+	if b.state("bracken").Parked != nil {
+		t.Error("the refusal, folded late, parks it again")
+	}
+}
+
+// TestRoundOfAll asks whom a round leaves alone, but for those who are backed off from.
+func TestRoundOfAll(t *testing.T) {
+	b := newBench(t)
+	good, bad := b.login(account.Anthropic, "good"), b.login(account.Anthropic, "bad")
+	good.answer(claude(1, 1))
+	bad.answer(says(http.StatusTooManyRequests, `{}`))
+	if _, err := b.poller().Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	good.calls()
+	bad.calls()
+	b.advance(time.Second)
+	report, err := b.poller().RoundOfAll(t.Context(), func() { t.Error("nobody is to be waited for") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := b.find(report, "good"); f.Result != poll.WasRead || len(good.calls()) != 1 {
+		t.Errorf("got %s, want a reading", f.Result)
+	}
+	if f := b.find(report, "bad"); f.Result != poll.BackingOff || f.Trouble == "" || len(bad.calls()) != 0 {
+		t.Errorf("got %s (%q), want it backed off from, and why", f.Result, f.Trouble)
+	}
+}
+
+// TestWaitsForARound that is running.
+func TestWaitsForARound(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.Anthropic, "marlow")
+	asked, release := make(chan struct{}), make(chan struct{})
+	e.answer(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-release
+		claude(1, 1)(w, r)
+	})
+	var first sync.WaitGroup
+	first.Go(func() { _, _ = b.poller().Round(t.Context()) })
+	<-asked
+	e.answer(claude(2, 2))
+	waited := 0
+	report, err := b.poller().RoundOfAll(t.Context(), func() { waited++; close(release) })
+	first.Wait()
+	if err != nil || waited != 1 {
+		t.Fatalf("got error %v, told %d times, want none and once", err, waited)
+	}
+	if f := b.find(report, "marlow"); f.Result != poll.WasRead || f.Reading.Windows[0].Utilization != 0.02 {
+		t.Errorf("got %s, %+v, want a reading of its own", f.Result, f.Reading)
+	}
+}
+
+// TestHistory: a point for each account whose reading changed or was confirmed, at most one
+// in five minutes, and none older than fifteen days.
+func TestHistory(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.OpenAI, "tansy")
+	b.add(account.Account{ID: "acc-answers", Name: "answers", Provider: account.Anthropic, Kind: account.Key},
+		credential.Credential{Generation: 1, Key: credential.NewSecret("EXAMPLE")})
+	e.answer(codex(10, 20, false))
+	for i := range 31 {
+		b.learn("answers", func(s account.State) account.State {
+			r := account.Reading{At: b.clock(), Source: account.FromAnswer, Windows: []account.WindowReading{
+				{Name: account.Weekly, Utilization: float64(i) / 100, HasUtilization: true},
+				{Name: account.Requests, Utilization: 0.9, HasUtilization: true},
+			}}
+			return s.Observe(r, 0, account.Rules{})
+		})
+		b.round(b.poller(), "tansy")
+		b.advance(time.Minute)
+	}
+	points := func(id account.ID) []store.Point {
+		got, err := b.store.History(t.Context(), id, time.Time{}, b.clock())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for id, want := range map[account.ID]int{"acc-tansy": 7, "acc-answers": 7} {
+		got := points(id)
+		if len(got) != want {
+			t.Errorf("%s: got %d points in half an hour (%v), want %d", id, len(got), got, want)
+		}
+		for i, p := range got {
+			if want := t0.Add(time.Duration(5*i) * time.Minute); !p.At.Equal(want) {
+				t.Errorf("%s: got point %d at %v, want %v", id, i, p.At, want)
+			}
+			if _, ok := p.Windows[account.Requests]; ok {
+				t.Errorf("%s: got a per-minute window", id)
+			}
+		}
+	}
+	if got := points("acc-tansy")[0].Windows; got[account.Weekly].Utilization != 0.2 || !got[account.Weekly].ResetAt.Equal(t0.Add(6*24*time.Hour)) {
+		t.Errorf("got %v, want weekly at 0.2 and its reset", got)
+	}
+	b.advance(store.HistoryFor)
+	if got := points("acc-tansy"); len(got) != 0 {
+		t.Errorf("after fifteen days: got %v, want none", got)
+	}
+}
+
+// TestRemovedAccountsLeaveNoClock.
+func TestRemovedAccountsLeaveNoClock(t *testing.T) {
+	b := newBench(t)
+	b.login(account.OpenAI, "tansy").answer(codex(10, 20, false))
+	b.login(account.OpenAI, "thistle").answer(codex(10, 20, false))
+	b.round(b.poller(), "tansy")
+	b.change(func(c catalog.Catalog) (catalog.Catalog, error) {
+		c.Accounts = c.Accounts[:1]
+		return c, nil
+	})
+	b.advance(time.Minute)
+	b.round(b.poller(), "tansy")
+	p, err := b.store.Poll(t.Context())
+	if _, there := p.Clocks["acc-thistle"]; err != nil || there || len(p.Clocks) != 1 {
+		t.Errorf("got clocks %v (%v), want tansy's alone", p.Clocks, err)
+	}
+}
