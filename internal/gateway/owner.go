@@ -237,6 +237,7 @@ func (x *exchange) noOwner(r placement.Refusal) string {
 		return fmt.Sprintf("what this request names is on account %s, which the client key %q may not use. Show another client key; `holdfast key list` tells which ones may.", need.Account, x.key.Name)
 	case pick.NotServed:
 		return fmt.Sprintf("what this request names is on account %s, which does not serve this path.", need.Account)
+	default:
+		return fmt.Sprintf("what this request names is on account %s, which needs its owner: %s. `holdfast account show %s` says how to use it again.", need.Account, need.Reason, need.Account)
 	}
-	return fmt.Sprintf("what this request names is on account %s, which needs its owner: %s. `holdfast account show %s` says how to use it again.", need.Account, need.Reason, need.Account)
 }

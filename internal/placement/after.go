@@ -39,6 +39,7 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	switch r.Kind {
 	case account.Overload, account.ClientFault, account.Network, account.NotAnswered:
 		return handBack
+	default: // another account might not say so
 	}
 	if s.Owner != "" {
 		return s.owned(handBack, r, at)

@@ -1,0 +1,546 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/owner"
+	"holdfast/internal/pin"
+	"holdfast/internal/store"
+	"holdfast/internal/upstreamtest"
+)
+
+// tally counts what is asked of a store: calls, and keys of owners in them.
+type tally struct {
+	store.Backend
+	mu     sync.Mutex
+	gets   int
+	keys   int // of owners
+	puts   map[store.Kind]int
+	forgot int
+}
+
+func (c *tally) Get(ctx context.Context, keys []store.Key) ([]store.Record, error) {
+	c.mu.Lock()
+	c.gets++
+	for _, k := range keys {
+		if k.Kind == store.KindOwner {
+			c.keys++
+		}
+	}
+	c.mu.Unlock()
+	return c.Backend.Get(ctx, keys)
+}
+
+func (c *tally) Put(ctx context.Context, r store.Record, cond store.Condition) (store.Record, error) {
+	c.mu.Lock()
+	if c.puts == nil {
+		c.puts = map[store.Kind]int{}
+	}
+	c.puts[r.Kind]++
+	c.mu.Unlock()
+	return c.Backend.Put(ctx, r, cond)
+}
+
+func (c *tally) Delete(ctx context.Context, key store.Key, revision int64) error {
+	c.mu.Lock()
+	c.forgot++
+	c.mu.Unlock()
+	return c.Backend.Delete(ctx, key, revision)
+}
+
+// take returns what was counted and begins anew.
+func (c *tally) take() (gets, keys, owners int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gets, keys, owners = c.gets, c.keys, c.puts[store.KindOwner]
+	c.gets, c.keys, c.puts = 0, 0, nil
+	return gets, keys, owners
+}
+
+// keyBench is a bench of API keys at a provider, the first the most attractive.
+func keyBench(t *testing.T, p account.Provider, names ...string) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.add(p, account.Key, names...)
+	return b
+}
+
+// plainAsk is a request without anything that tells a conversation, but for its body.
+func plainAsk(method, path, body string) ask {
+	return ask{method: method, path: path, body: body, header: http.Header{"Anthropic-Version": nil}}
+}
+
+func respond(input string) ask {
+	return plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","stream":true,"input":"`+input+`"}`)
+}
+
+func continuing(id string) ask {
+	return plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","input":"and then","previous_response_id":"`+id+`"}`)
+}
+
+func upload(text string) ask {
+	a := plainAsk("POST", "/v1/files", "--x\r\n\r\n"+text+"\r\n--x--\r\n")
+	a.header.Set("Content-Type", "multipart/form-data; boundary=x")
+	return a
+}
+
+// makes answers with a whole Response of its own.
+func makes(id string) upstreamtest.Script {
+	return jsonAnswer(http.StatusOK, nil, `{"id":"`+id+`","object":"response","status":"completed","output":[],"usage":{"input_tokens":3,"output_tokens":1}}`)
+}
+
+// makesStream is the same as a stream.
+func makesStream(id string) upstreamtest.Script {
+	return streamed(
+		`{"type":"response.created","response":{"id":"`+id+`","object":"response","status":"in_progress","store":true}}`,
+		`{"type":"response.output_text.delta","delta":"Hello."}`,
+		`{"type":"response.completed","response":{"id":"`+id+`","object":"response","status":"completed"}}`,
+	)
+}
+
+// cool blocks an account's five-hour window for a while.
+func (b *bench) cool(name string, d time.Duration) {
+	b.t.Helper()
+	now := b.clock.now()
+	b.fold(name, func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.WindowSpent, At: now, Spent: []account.Spent{{Window: account.Weekly, ResetAt: now.Add(d)}}}, account.Rules{})
+	})
+}
+
+// recordedAs is who the store says has an object.
+func (b *bench) recordedAs(p account.Provider, id string) owner.Record {
+	b.t.Helper()
+	key := owner.Key(p, id)
+	v, err := b.store.Read(b.t.Context(), store.Query{Owners: []string{key}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v.Owners[key]
+}
+
+// account-owned-state-crosses-accounts: the second turn names the first one's response
+// while its account cools, for a moment or for days.
+func TestContinuationWaitsForItsOwner(t *testing.T) {
+	for _, streaming := range []bool{true, false} {
+		for _, d := range []time.Duration{40 * time.Second, 6 * 24 * time.Hour} {
+			t.Run(fmt.Sprint(streaming, d), func(t *testing.T) {
+				b := keyBench(t, account.OpenAI, "tansy", "thistle")
+				first := makes("resp_r1")
+				if streaming {
+					first = makesStream("resp_r1")
+				}
+				b.account("tansy").Queue(first)
+				if r := b.served(respond("hello")); r.account() != "tansy" {
+					t.Fatalf("got %s", r.account())
+				}
+				reset := b.clock.now().Add(d)
+				b.cool("tansy", d)
+				sent := b.sent()
+				r := b.do(continuing("resp_r1"))
+				if r.status != http.StatusTooManyRequests || r.errorKind() != "exhausted" || b.sent() != sent || !strings.Contains(r.body, "tansy") {
+					t.Fatalf("got %d %s %s after %d sends", r.status, r.errorKind(), r.body, b.sent()-sent)
+				}
+				if !strings.Contains(r.body, reset.UTC().Format("2006-01-02T15:04")) && !strings.Contains(r.body, reset.Add(time.Second).UTC().Format("2006-01-02T15:04")) {
+					t.Errorf("got %s, want the owner's reset at %v", r.body, reset)
+				}
+				b.clock.advance(d + time.Second)
+				b.prefer("thistle", "tansy")
+				b.account("tansy").Queue(makes("resp_r2"))
+				if r := b.served(continuing("resp_r1")); r.account() != "tansy" {
+					t.Errorf("after the reset: got %s, want tansy", r.account())
+				}
+			})
+		}
+	}
+}
+
+// The owner's refusal is the client's: nobody else is asked.
+func TestOwnersRefusalIsHandedBack(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").Queue(makes("resp_1"))
+	b.served(respond("hello"))
+	for name, script := range map[string]upstreamtest.Script{
+		"rate limit":  jsonAnswer(http.StatusTooManyRequests, http.Header{"Retry-After": {"3"}}, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`),
+		"not found":   jsonAnswer(http.StatusBadRequest, nil, `{"error":{"message":"Previous response with id 'resp_1' not found.","code":"previous_response_not_found","type":"invalid_request_error"}}`),
+		"overload":    jsonAnswer(http.StatusServiceUnavailable, nil, `{"error":{"code":"server_is_overloaded","message":"x"}}`),
+		"entitlement": jsonAnswer(http.StatusForbidden, nil, `{"error":{"message":"You have insufficient permissions for this operation.","code":"missing_scope"}}`),
+	} {
+		b.account("tansy").Queue(script)
+		sent := b.sent()
+		if r := b.do(continuing("resp_1")); r.status < 400 || r.account() != "tansy" || r.errorKind() != "" || b.sent() != sent+1 {
+			t.Errorf("%s: got %d %s from %s after %d sends, want tansy's own", name, r.status, r.errorKind(), r.account(), b.sent()-sent)
+		}
+		b.clock.advance(time.Hour)
+		b.prefer("tansy", "thistle")
+	}
+}
+
+// account-owned-state-crosses-accounts: what was encrypted for another account walks no
+// pool and is charged to nobody.
+func TestForeignEncryptedContent(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").Queue(jsonAnswer(http.StatusBadRequest, nil, `{"error":{"message":"The encrypted content gAAA... could not be verified.","type":"invalid_request_error","code":"invalid_encrypted_content","param":null}}`))
+	r := b.do(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","store":false,"input":[{"type":"message","role":"user","content":"hi"},{"type":"reasoning","encrypted_content":"gAAAAB"}]}`))
+	if r.status != http.StatusBadRequest || b.sent() != 1 || !strings.Contains(r.body, "invalid_encrypted_content") {
+		t.Errorf("got %d %s after %d sends, want tansy's own words", r.status, r.body, b.sent())
+	}
+	if st := b.state("tansy"); len(st.Blocks) != 0 || st.Parked != nil {
+		t.Errorf("got %+v, want nothing held against the account", st)
+	}
+}
+
+func TestOwnerComesBeforeEveryKey(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").Queue(makes("resp_1"))
+	b.served(respond("hello"))
+	b.prefer("thistle", "tansy")
+	b.clock.advance(2 * time.Second)
+	named := http.Header{"Anthropic-Version": nil, "X-Holdfast-Conversation": {"mine"}}
+	other := respond("elsewhere")
+	other.header = named
+	if r := b.served(other); r.account() != "thistle" || r.pin() != "new" {
+		t.Fatalf("got %s, pin %s", r.account(), r.pin())
+	}
+	next := continuing("resp_1")
+	next.header = named
+	if r := b.served(next); r.account() != "tansy" || r.pin() != "none" {
+		t.Errorf("got %s, pin %s, want the owner, and the conversation's pin left alone", r.account(), r.pin())
+	}
+	if r := b.served(other); r.account() != "thistle" || r.pin() != "kept" {
+		t.Errorf("afterwards: got %s, pin %s, want thistle, kept", r.account(), r.pin())
+	}
+	fresh := continuing("resp_1")
+	fresh.header = http.Header{"Anthropic-Version": nil, "X-Holdfast-Conversation": {"another"}}
+	if r := b.served(fresh); r.account() != "tansy" || r.pin() != "new" {
+		t.Errorf("without a pin: got %s, pin %s, want one that begins at the owner", r.account(), r.pin())
+	}
+	if !strings.Contains(b.log.String(), `"conversation_key":"object"`) {
+		t.Error("the log does not say that an object decided")
+	}
+}
+
+// account-owned-state-crosses-accounts: a file of the account that the conversation was
+// moved away from.
+func TestFileFromBeforeAMove(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.clock.advance(2 * time.Second)
+	b.account("marlow").OnPath("/v1/files", jsonAnswer(http.StatusOK, nil, `{"id":"file_011A","type":"file"}`))
+	// The upload tells its session, and so the file is where the conversation is.
+	b.served(ask{session: session(1)})
+	b.prefer("juniper", "marlow")
+	upload := ask{path: "/v1/files", session: session(1), body: "--x\r\n", header: http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}}
+	if r := b.served(upload); r.account() != "marlow" || r.pin() != "none" {
+		t.Fatalf("upload: got %s, pin %s, want marlow, none", r.account(), r.pin())
+	}
+	b.cool("marlow", time.Hour)
+	if r := b.served(ask{session: session(1)}); r.account() != "juniper" || r.pin() != "moved" {
+		t.Fatalf("got %s, pin %s, want a move", r.account(), r.pin())
+	}
+	withFile := ask{session: session(1), body: `{"model":"claude-opus-5","max_tokens":10,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011A"}}]}]}`}
+	if r := b.do(withFile); r.status != http.StatusTooManyRequests || r.errorKind() != "exhausted" {
+		t.Errorf("while the owner cools: got %d %s", r.status, r.errorKind())
+	}
+	b.clock.advance(time.Hour + time.Second)
+	b.served(ask{session: session(1)}) // the pin would have ended
+	if r := b.served(withFile); r.account() != "marlow" || r.pin() != "none" {
+		t.Errorf("got %s, pin %s, want marlow, and the pin left alone", r.account(), r.pin())
+	}
+	if r := b.served(ask{session: session(1)}); r.account() != "juniper" || r.pin() != "kept" {
+		t.Errorf("without the file: got %s, pin %s, want juniper, kept", r.account(), r.pin())
+	}
+}
+
+// A batch is made by one process and followed by another.
+func TestBatchAcrossProcesses(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.clock.advance(2 * time.Second)
+	const batch = "/v1/messages/batches"
+	b.account("marlow").OnPath(batch, jsonAnswer(http.StatusOK, nil, `{"id":"msgbatch_1","type":"message_batch","processing_status":"in_progress"}`))
+	for _, p := range []string{"", "/results", "/cancel"} {
+		b.account("marlow").OnPath(batch+"/msgbatch_1"+p, jsonAnswer(http.StatusOK, nil, `{"id":"msgbatch_1","type":"message_batch","processing_status":"ended"}`))
+	}
+	if r := b.served(ask{path: batch, body: `{"requests":[]}`}); r.account() != "marlow" || r.pin() != "none" {
+		t.Fatalf("got %s, pin %s", r.account(), r.pin())
+	}
+	b.prefer("juniper", "marlow")
+	counted := &tally{Backend: b.backend()}
+	_, url := b.process(store.New(counted), nil)
+	b.served(ask{session: session(1), url: url}) // it has the catalog now
+	counted.take()
+	for _, method := range []string{"GET", "GET", "POST"} {
+		path := batch + "/msgbatch_1"
+		if method == "POST" {
+			path += "/cancel"
+		}
+		if r := b.served(ask{method: method, path: path, url: url}); r.account() != "marlow" {
+			t.Errorf("%s %s: got %s, want marlow", method, path, r.account())
+		}
+		if gets, keys, owners := counted.take(); gets != 1 || keys != 1 || owners != 0 {
+			t.Errorf("got %d reads with %d owners and %d writes, want one of each read and no write", gets, keys, owners)
+		}
+	}
+	if r := b.served(ask{method: "GET", path: batch + "/msgbatch_1/results", url: url}); r.account() != "marlow" {
+		t.Errorf("results: got %s", r.account())
+	}
+}
+
+// A finished batch tells of the files with its results.
+func TestResultsOfABatch(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").OnPath("/v1/files", jsonAnswer(http.StatusOK, nil, `{"id":"file-in","object":"file"}`))
+	b.account("tansy").OnPath("/v1/batches", jsonAnswer(http.StatusOK, nil, `{"id":"batch_1","object":"batch"}`))
+	b.account("tansy").OnPath("/v1/batches/batch_1", jsonAnswer(http.StatusOK, nil, `{"id":"batch_1","object":"batch","output_file_id":"file-out"}`))
+	b.account("tansy").OnPath("/v1/files/file-out/content", jsonAnswer(http.StatusOK, nil, `{"custom_id":"a"}`))
+	b.served(upload("file-in"))
+	b.prefer("thistle", "tansy")
+	b.clock.advance(2 * time.Second)
+	for _, a := range []ask{
+		plainAsk("POST", "/openai/v1/batches", `{"input_file_id":"file-in","endpoint":"/v1/responses","completion_window":"24h"}`),
+		plainAsk("GET", "/openai/v1/batches/batch_1", ""),
+		plainAsk("GET", "/v1/files/file-out/content", ""),
+	} {
+		if r := b.served(a); r.account() != "tansy" {
+			t.Errorf("%s: got %s, want tansy", a.path, r.account())
+		}
+	}
+}
+
+// Without a model in it, the owner says which provider a request is for.
+func TestOwnerTellsTheProvider(t *testing.T) {
+	b := keyBench(t, account.XAI, "bracken", "sorrel")
+	b.add(account.OpenAI, account.Key, "tansy")
+	b.account("bracken").Queue(makesStream("0b1f"))
+	b.served(plainAsk("POST", "/v1/responses", `{"model":"grok-4.6","stream":true,"input":"hello"}`))
+	b.prefer("sorrel", "bracken")
+	counted := &tally{Backend: b.backend()}
+	_, url := b.process(store.New(counted), nil)
+	warm := plainAsk("GET", "/v1/models", "")
+	warm.url = url
+	b.do(warm)
+	counted.take()
+	b.account("bracken").OnPath("/v1/responses/0b1f", makes("0b1f"))
+	b.account("tansy").OnPath("/v1/responses/0b1f", jsonAnswer(http.StatusNotFound, nil, `{"error":{"message":"no such response"}}`))
+	for _, name := range []string{"bracken", "sorrel", "tansy"} {
+		b.account(name).OnPath("/v1/responses/unknown", jsonAnswer(http.StatusNotFound, nil, `{"error":{"message":"no such response"}}`))
+	}
+	for _, tt := range []struct {
+		method, path, want string
+		status             int
+	}{
+		{"GET", "/v1/responses/0b1f", "bracken", 200},
+		{"GET", "/xai/v1/responses/0b1f", "bracken", 200},
+		{"GET", "/v1/responses/unknown", "tansy", 404}, // nobody's: openai, by its rules
+		{"GET", "/openai/v1/responses/0b1f", "tansy", 404},
+		{"DELETE", "/v1/responses/0b1f", "bracken", 200},
+	} {
+		a := plainAsk(tt.method, tt.path, "{}")
+		a.url = url
+		r := b.do(a)
+		if r.account() != tt.want || r.status != tt.status {
+			t.Errorf("%s %s: got %d from %s, want %d from %s: %s", tt.method, tt.path, r.status, r.account(), tt.status, tt.want, r.body)
+		}
+		if gets, _, _ := counted.take(); gets != 1 {
+			t.Errorf("%s %s: got %d reads, want 1", tt.method, tt.path, gets)
+		}
+	}
+	if r := b.recordedAs(account.XAI, "0b1f"); r.Account != "" {
+		t.Errorf("deleted: got %+v, want it forgotten", r)
+	}
+	// An id of one provider names nothing at another that a model tells.
+	b.account("tansy").Queue(makes("resp_9"))
+	if r := b.served(continuing("0b1f")); r.account() != "tansy" {
+		t.Errorf("got %s, want tansy", r.account())
+	}
+}
+
+func TestOwnerIsGone(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").Queue(makes("resp_1"))
+	b.served(respond("hello"))
+	refused := func(what string, words ...string) {
+		t.Helper()
+		sent := b.sent()
+		r := b.do(continuing("resp_1"))
+		if r.status != http.StatusServiceUnavailable || r.errorKind() != "no_account" || b.sent() != sent {
+			t.Errorf("%s: got %d %s after %d sends", what, r.status, r.errorKind(), b.sent()-sent)
+		}
+		for _, w := range words {
+			if !strings.Contains(r.body, w) {
+				t.Errorf("%s: got %s, want a word on %q", what, r.body, w)
+			}
+		}
+	}
+	limited := b.newKey(catalog.ClientKey{Name: "guest", Accounts: []account.ID{"acc-thistle"}})
+	b.clock.advance(2 * time.Second)
+	guest := continuing("resp_1")
+	guest.key = limited
+	if r := b.do(guest); r.status != http.StatusServiceUnavailable || r.errorKind() != "no_account" || !strings.Contains(r.body, "may not use") {
+		t.Errorf("a key that may not use the owner: got %d %s", r.status, r.body)
+	}
+	other := continuing("resp_1")
+	other.key = b.newKey(catalog.ClientKey{Name: "sibling"})
+	b.clock.advance(2 * time.Second)
+	if r := b.served(other); r.account() != "tansy" {
+		t.Errorf("another client key: got %s, want tansy: one person's agents share what they make", r.account())
+	}
+	b.fold("tansy", func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.Funds, At: b.clock.now(), Code: "insufficient_quota"}, account.Rules{})
+	})
+	refused("parked", "tansy", "needs its owner")
+	b.change(func(c catalog.Catalog) catalog.Catalog {
+		c.Accounts = slices.DeleteFunc(slices.Clone(c.Accounts), func(a account.Account) bool { return a.Name == "tansy" })
+		return c
+	})
+	b.clock.advance(2 * time.Second)
+	refused("removed", "was removed")
+}
+
+// What cannot be named costs nothing: Codex stores no response, and most requests name no
+// object.
+func TestCallsForObjects(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy")
+	b.addAccount("marlow", account.Key)
+	counted := &tally{Backend: b.backend()}
+	_, url := b.process(store.New(counted), nil)
+	do := func(a ask) (gets, keys, owners int) {
+		t.Helper()
+		a.url = url
+		b.served(a)
+		return counted.take()
+	}
+	do(codexAsk(1, "gpt-5.5"))
+	do(ask{session: session(1)})
+	for name, a := range map[string]ask{
+		"Codex": codexAsk(1, "gpt-5.5"), "a chat": chatAsk(2, "gpt-5.5"), "a message": {session: session(1)},
+		"stored on request only": plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","store":false,"input":"x"}`),
+	} {
+		if gets, keys, owners := do(a); gets != 1 || keys != 0 || owners != 0 {
+			t.Errorf("%s: got %d reads with %d owners, and %d writes of owners, want 1, 0, 0", name, gets, keys, owners)
+		}
+	}
+	b.account("tansy").Queue(makes("resp_a"))
+	if _, _, owners := do(respond("x")); owners != 1 {
+		t.Errorf("a stored response: got %d writes of owners, want 1", owners)
+	}
+	b.account("tansy").Queue(makes("resp_b"))
+	if gets, keys, owners := do(continuing("resp_a")); gets != 1 || keys != 1 || owners != 1 {
+		t.Errorf("a continuation: got %d reads with %d owners and %d writes, want 1, 1 and the new response's", gets, keys, owners)
+	}
+	b.clock.advance(25 * time.Hour)
+	b.prefer("tansy")
+	do(codexAsk(3, "gpt-5.5")) // it reads the catalog again
+	b.account("tansy").Queue(makes("resp_c"))
+	if gets, _, owners := do(continuing("resp_a")); gets != 1 || owners != 2 {
+		t.Errorf("a day later: got %d reads and %d writes, want 1, the new response's and a touch", gets, owners)
+	}
+	if r := b.recordedAs(account.OpenAI, "resp_a"); r.Revision != 2 {
+		t.Errorf("got revision %d, want it touched", r.Revision)
+	}
+}
+
+// A response is known by the time that its end is told, even to another process.
+func TestNotedBeforeTheEnd(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	slow := &slowOwners{Backend: b.backend(), gate: make(chan struct{})}
+	_, url := b.process(store.New(slow), nil)
+	b.account("tansy").Queue(makes("resp_1"))
+	done := make(chan reply, 1)
+	a := respond("x")
+	a.url = url
+	go func() { done <- b.do(a) }()
+	b.await("the write", func() bool { return slow.begun() })
+	select {
+	case r := <-done:
+		t.Fatalf("got %d before the owner was noted", r.status)
+	default:
+	}
+	close(slow.gate)
+	if r := <-done; r.status != http.StatusOK {
+		t.Errorf("got %d", r.status)
+	}
+	if r := b.recordedAs(account.OpenAI, "resp_1"); r.Account != "acc-tansy" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// slowOwners keeps writes of owners until its gate opens.
+type slowOwners struct {
+	store.Backend
+	gate chan struct{}
+	mu   sync.Mutex
+	n    int
+}
+
+func (s *slowOwners) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n > 0
+}
+
+func (s *slowOwners) Put(ctx context.Context, r store.Record, c store.Condition) (store.Record, error) {
+	if r.Kind == store.KindOwner {
+		s.mu.Lock()
+		s.n++
+		s.mu.Unlock()
+		<-s.gate
+	}
+	return s.Backend.Put(ctx, r, c)
+}
+
+// No id of an object is written anywhere as it is.
+func TestIDsOfObjectsAreNotStored(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy")
+	b.account("tansy").Queue(makes("resp_secretive"))
+	b.served(respond("hello"))
+	found := 0
+	for r, err := range b.backend().List(t.Context(), store.KindOwner) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+		if strings.Contains(r.ID+string(r.Body), "secretive") || r.ExpiresAt.IsZero() {
+			t.Errorf("got %s %s, want a hash and an end", r.ID, r.Body)
+		}
+	}
+	if found != 1 || strings.Contains(b.log.String(), "secretive") {
+		t.Errorf("got %d records, and in the log %v", found, strings.Contains(b.log.String(), "secretive"))
+	}
+}
+
+// An upload that comes with a session whose account takes no uploads goes where it can.
+func TestUploadBesideAPlan(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy")
+	b.addOf(account.OpenAI, "plan", account.Subscription).Always(answerTo)
+	b.prefer("plan", "tansy")
+	b.clock.advance(2 * time.Second)
+	if r := b.served(codexAsk(1, "gpt-5.5")); r.account() != "plan" {
+		t.Fatalf("got %s", r.account())
+	}
+	b.account("tansy").OnPath("/v1/files", jsonAnswer(http.StatusOK, nil, `{"id":"file-a","object":"file"}`))
+	up := upload("file-a")
+	up.header = codexAsk(1, "").header.Clone()
+	up.header.Set("Content-Type", "multipart/form-data; boundary=x")
+	if r := b.served(up); r.account() != "tansy" {
+		t.Errorf("got %s, want the key", r.account())
+	}
+	pins, err := b.store.Pins(t.Context())
+	if err != nil || len(pins) != 1 {
+		t.Fatalf("got %d pins, %v", len(pins), err)
+	}
+	for _, p := range pins {
+		if p.Account != "acc-plan" || p.Kept[pin.Hour(b.clock.now())] != 0 {
+			t.Errorf("got %+v, want it untouched", p)
+		}
+	}
+}
