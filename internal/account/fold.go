@@ -207,7 +207,7 @@ func (s State) Reject(r Rejection, rules Rules) State {
 			s.block(Block{Cause: sp.Window, Window: sp.Window, Family: sp.Family, Since: r.At}, sp.ResetAt)
 		}
 	case Throttle:
-		b := Block{Cause: CauseThrottle, Since: r.At}
+		b := Block{Cause: CauseThrottle, Since: r.At, Whole: r.Whole}
 		if r.PerModel {
 			b.Family = r.Family
 		}
@@ -226,7 +226,7 @@ func (s State) Reject(r Rejection, rules Rules) State {
 			break // a look has shown since that it is over
 		}
 		if s.Parked == nil || r.At.After(s.Parked.Since) {
-			s.Parked = &Parked{Since: r.At, Reason: r.Reason(), Kind: r.Kind}
+			s.Parked = &Parked{Since: r.At, Reason: r.Reason(), Kind: r.Kind, Whole: r.Whole && r.Kind == Funds}
 		}
 	case Unrenewed, Overload, ClientFault, Network, NotAnswered:
 	}
@@ -299,7 +299,7 @@ func (s State) extend(b Block) {
 		if old.Until.After(b.Until) {
 			b.Until, b.Told = old.Until, old.Told
 		}
-		b.Since = later(b.Since, old.Since)
+		b.Since, b.Whole = later(b.Since, old.Since), b.Whole || old.Whole
 	}
 	s.Blocks[b.key()] = b
 }
@@ -389,7 +389,7 @@ func WorthStoring(prev, next State) bool {
 		(next.Parked != nil && (next.Parked.Reason != prev.Parked.Reason || !next.Parked.Since.Equal(prev.Parked.Since)))
 	return parkedChanged ||
 		next.LoadSeen != prev.LoadSeen ||
-		next.Generation != prev.Generation || next.Organization != prev.Organization ||
+		next.Generation != prev.Generation || next.Organization != prev.Organization || next.Principal != prev.Principal ||
 		!next.ClearedAt.Equal(prev.ClearedAt) || !next.ProbedAt.Equal(prev.ProbedAt)
 }
 

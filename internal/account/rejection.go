@@ -71,6 +71,10 @@ type Rejection struct {
 	PerModel bool
 	// Feature is what an Entitlement refusal was about.
 	Feature string
+	// Whole: what is refused is all that the credential's owner has at the provider (the
+	// organization of a key, the plan of a login), by the provider's own word, and not this
+	// credential alone (Throttle, Funds). Windows are always the owner's.
+	Whole bool
 	// Generation is that of the refused credential (Funds, BadCredential).
 	Generation int64
 	// Code is the provider's own error code or type; Rule names the rule that chose

@@ -56,6 +56,8 @@ type Block struct {
 	Until time.Time `json:"until"`
 	// Told is false when the provider gave no reset and Until is our ceiling.
 	Told bool `json:"told,omitempty"`
+	// Whole: the refusal was of all that the credential's owner has, not of it alone.
+	Whole bool `json:"whole,omitempty"`
 	// EndedAt is the instant of the newest evidence against it. It is kept after the
 	// block ended, so that an older rejection that is folded late cannot revive it.
 	EndedAt time.Time `json:"ended_at,omitzero"`
@@ -92,6 +94,8 @@ type Parked struct {
 	Reason string    `json:"reason"`
 	// Kind is Funds or BadCredential: what the owner is to mend. Empty if not known.
 	Kind RejectionKind `json:"kind,omitempty"`
+	// Whole: the refusal was of all that the credential's owner has, not of it alone.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // State is what an account's answers have taught us. The zero value is an account
@@ -119,6 +123,9 @@ type State struct {
 	Generation int64 `json:"generation,omitempty"`
 	// Organization is the provider's id of the credential's owner; empty when unknown.
 	Organization string `json:"organization,omitempty"`
+	// Principal identifies who logged in, as the provider spells it; empty for keys and when
+	// unknown.
+	Principal string `json:"principal,omitempty"`
 }
 
 // Rules are the owner's settings that folding needs.

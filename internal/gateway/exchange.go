@@ -288,6 +288,9 @@ func (x *exchange) look() bool {
 	x.findOwner(v.Owners)
 	x.sawServing(q, v, now)
 	x.sit = x.situation(v)
+	if len(x.sit.Candidates) > 1 {
+		x.together()
+	}
 	return true
 }
 

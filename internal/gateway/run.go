@@ -248,15 +248,38 @@ func (x *exchange) touchLate() {
 
 // fold folds what was learnt into candidate i's state, in the store and in the situation.
 func (x *exchange) fold(ctx context.Context, i int, change func(account.State) (account.State, bool)) error {
-	c := &x.sit.Candidates[i]
-	base := x.states[c.Account.ID]
-	stored, err := x.g.store.Fold(ctx, c.Account.ID, base, change)
+	id := x.sit.Candidates[i].Account.ID
+	stored, err := x.g.store.Fold(ctx, id, x.states[id], change)
 	if err != nil {
 		return err
 	}
-	x.states[c.Account.ID] = stored
-	c.State = stored.State
+	x.states[id] = stored
+	x.together()
 	return nil
+}
+
+// together puts the accounts' states into the situation, those that share limits with what
+// is known of each other.
+func (x *exchange) together() {
+	cs := x.sit.Candidates
+	alike := false // by one word at least; most owners have no two such accounts
+	for i := range cs {
+		s := x.states[cs[i].Account.ID].State
+		cs[i].State = s
+		for _, o := range cs[:i] { // whose states are not joined yet
+			alike = alike || (s.Organization != "" && s.Organization == o.State.Organization) || (s.Principal != "" && s.Principal == o.State.Principal)
+		}
+	}
+	if !alike {
+		return
+	}
+	accounts, states := make([]account.Account, len(cs)), make([]account.State, len(cs))
+	for i, c := range cs {
+		accounts[i], states[i] = c.Account, c.State
+	}
+	for i, s := range account.Together(accounts, states) {
+		cs[i].State = s
+	}
 }
 
 // attempt sends to candidate i and deals with the answer. It returns the plan that comes
@@ -380,6 +403,9 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 		next := s
 		for _, r := range readings {
 			next = next.Observe(r, placed, rules)
+		}
+		if l.answer != nil {
+			next = next.LoginOf(l.answer.credential.Principal)
 		}
 		if l.rejection.Rejected() && !x.saysNothing(l.rejection) && !known(s, l.rejection) {
 			next = next.Reject(next.Settle(l.rejection), rules)

@@ -31,7 +31,21 @@ func (Provider) Classify(a provider.Answer) account.Rejection {
 	if r.Code == "" {
 		r.Code = c.failure.name()
 	}
+	r.Whole = c.whole(r)
 	return r
+}
+
+// whole reports whether a refusal is of the whole organization or plan. A workspace may
+// have limits of its own below the organization's, and a login may be refused alone.
+func (c *refused) whole(r account.Rejection) bool {
+	switch r.Kind {
+	case account.Throttle:
+		return !strings.Contains(c.failure.message, "workspace")
+	case account.Funds:
+		return slices.Contains([]string{"spend-cap", "credit-balance", "disabled"}, r.Rule)
+	default:
+		return false
+	}
 }
 
 // refused is one refusal while it is looked at.

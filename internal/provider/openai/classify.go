@@ -38,8 +38,28 @@ func (Provider) Classify(a provider.Answer) account.Rejection {
 	r := c.judge()
 	r.At, r.Model, r.Family, r.Generation = a.At, a.Request.Model, a.Request.Family, a.Generation
 	r.Code = c.failure.name()
+	r.Whole = c.whole(r)
 	return r
 }
+
+// whole reports whether a refusal is of the whole plan or organization. A project has
+// limits and a budget of its own.
+func (c *refused) whole(r account.Rejection) bool {
+	switch r.Kind {
+	case account.Throttle:
+		ofProject := slices.ContainsFunc(c.limits.spentBuckets, func(w account.WindowReading) bool {
+			return strings.HasPrefix(w.Name, account.ProjectWindow)
+		})
+		return !ofProject && !strings.Contains(c.failure.message, "in project")
+	case account.Funds:
+		return c.Kind == account.Subscription || slices.Contains(wholeRules, r.Rule)
+	default:
+		return false
+	}
+}
+
+// wholeRules are the rules of a key's refusals that are of its organization.
+var wholeRules = []string{"credit-balance", "spend-limit-organization", "usage-limit-organization", "billing-not-active", "disabled"}
 
 // refused is one refusal while it is looked at.
 type refused struct {

@@ -37,6 +37,8 @@ func (Provider) Classify(a provider.Answer) account.Rejection {
 	if len(r.Code) > longestCode {
 		r.Code = "" // a text, and no code
 	}
+	// A login's limits are its plan's; of a key's organization nothing is told.
+	r.Whole = a.Kind == account.Subscription && (r.Kind == account.Throttle || r.Kind == account.Funds)
 	return r
 }
 
