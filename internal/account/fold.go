@@ -398,5 +398,6 @@ func windowChanged(prev, next Window) bool {
 	return d >= utilizationStep || d <= -utilizationStep ||
 		prev.HasUtilization != next.HasUtilization || prev.Status != next.Status ||
 		next.ResetAt.Sub(prev.ResetAt).Abs() >= resetStep ||
-		next.ObservedAt.Sub(prev.ObservedAt) >= RedateEvery
+		next.ObservedAt.Sub(prev.ObservedAt) >= RedateEvery ||
+		(next.Source == FromPoll && prev.Source != FromPoll) // the endpoint works: nobody need try the account
 }

@@ -130,7 +130,7 @@ func TestJoiningProperties(t *testing.T) {
 		}
 		return s
 	}
-	for n := range 3000 {
+	for n := range 1000 {
 		a, b, c := make1(), make1(), make1()
 		before := fmt.Sprintf("%+v %+v", a, b)
 		ab := a.With(b)

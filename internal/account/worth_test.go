@@ -123,3 +123,20 @@ func TestWritesOfABusyHour(t *testing.T) {
 		t.Errorf("got %d writes, want 12", writes)
 	}
 }
+
+// That the usage endpoint works is worth a write at once: nobody need try the account then.
+func TestFirstLookIsWorthStoring(t *testing.T) {
+	told := func(source account.Source, when time.Duration) account.State {
+		return account.State{}.Observe(account.Reading{At: at(when), Source: source, Windows: []account.WindowReading{window(account.FiveHour, 1, time.Hour)}}, 0, rules)
+	}
+	answer, look := told(account.FromAnswer, 0), told(account.FromPoll, time.Second)
+	if !account.WorthStoring(answer, look) {
+		t.Error("the first look: got false, want true")
+	}
+	if account.WorthStoring(look, told(account.FromPoll, 2*time.Second)) {
+		t.Error("the next: got true, want false")
+	}
+	if account.WorthStoring(look, told(account.FromAnswer, 2*time.Second)) {
+		t.Error("an answer that says the same: got true, want false")
+	}
+}

@@ -297,15 +297,16 @@ func (s Situation) toProbe(chosen int) (int, bool) {
 }
 
 // probeDue reports whether a blocked account may be tried with this request: its
-// allowance is said to be spent, and neither the rejection nor the last try is younger
-// than the setting probe_interval. Blocks that guard paid overage are never tried.
+// allowance is said to be spent, neither the rejection nor the last try is younger than
+// the setting probe_interval, and no usage endpoint is looked at that would tell sooner.
+// Blocks that guard paid overage are never tried.
 func (s Situation) probeDue(i int) bool {
 	c := s.Candidates[i]
 	st := pick.StandPinned(s.Now, s.Request, c, s.Settings)
 	if c.Account.Draining || (st.Reason != pick.Cooldown && st.Reason != pick.ModelBlocked) {
 		return false
 	}
-	last := c.State.ProbedAt
+	last, looked := c.State.ProbedAt, true
 	for _, b := range c.State.ActiveBlocks(s.Now, s.Request.Family, s.Request.Model) {
 		if b.Cause == account.CauseOverage {
 			return false
@@ -313,6 +314,17 @@ func (s Situation) probeDue(i int) bool {
 		if b.Since.After(last) {
 			last = b.Since
 		}
+		looked = looked && (b.Pause() || s.looked(c.State.Windows[b.Window]))
 	}
-	return s.Now.Sub(last) >= s.Settings.ProbeInterval
+	return !looked && s.Now.Sub(last) >= s.Settings.ProbeInterval
+}
+
+// looksMissed is how many intervals without a look show that looking has ended: the
+// endpoint refuses, or nobody looks. A reset must not wait for it.
+const looksMissed = 2
+
+// looked reports whether a usage endpoint is being looked at that tells of a window.
+func (s Situation) looked(w account.Window) bool {
+	at := w.LookedAt()
+	return !at.IsZero() && s.Now.Sub(at) < looksMissed*max(s.Settings.ProbeInterval, s.Settings.PollInterval)
 }
