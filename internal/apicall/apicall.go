@@ -77,7 +77,7 @@ func (c Caller) Do(ctx context.Context, call provider.Call, baseURL string) (pro
 	if within == 0 {
 		within = DefaultWithin
 	}
-	ctx, cancel := bounded(ctx, within)
+	ctx, cancel := bounded(ctx, within, time.Since)
 	defer cancel()
 	sent := &sending{last: c.Last, bodyless: len(call.Body) == 0}
 	req, err := c.request(httptrace.WithClientTrace(ctx, sent.trace()), call, baseURL, sent)
@@ -109,8 +109,9 @@ func (c Caller) Do(ctx context.Context, call provider.Call, baseURL string) (pro
 const heldUp = 2 * time.Second
 
 // bounded ends a context after d. A process that was frozen meanwhile finds its timer past
-// its time and an answer that waits to be read: it gets some seconds to read it.
-func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// its time and an answer that waits to be read: it gets some seconds to read it. since is
+// time.Since.
+func bounded(ctx context.Context, d time.Duration, since func(time.Time) time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	due := time.Now().Add(d)
 	end := func() { cancel(context.DeadlineExceeded) }
@@ -121,7 +122,7 @@ func bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 	timer = time.AfterFunc(d, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(due) < heldUp {
+		if since(due) < heldUp {
 			end()
 			return
 		}

@@ -165,6 +165,15 @@ func (i *Issuer) Counts() Counts {
 	return i.counts
 }
 
+// Revoke revokes every login, as the owner or the provider may at any time.
+func (i *Issuer) Revoke() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, f := range i.access {
+		f.revoked = true
+	}
+}
+
 // Good reports whether an access token is one of the issuer's, and its family not revoked.
 func (i *Issuer) Good(c credential.Credential) bool {
 	i.mu.Lock()

@@ -104,34 +104,37 @@ type outcome struct {
 func (j *job) send(ctx context.Context, caller apicall.Caller, call provider.Call, s stand) outcome {
 	j.memory.sent = s.token
 	reply, err := caller.Do(ctx, call, j.account.BaseURL)
+	word := fmt.Sprint("status ", reply.Status)
+	failed := func(kind outcomeKind, word string) outcome {
+		j.Log.Warn("renewal failed", "account", j.account.Name, "generation", s.stored.Generation, "failure", word, "error", err)
+		return outcome{kind: kind, word: word}
+	}
 	switch {
 	case errors.Is(err, errLate):
-		return outcome{kind: unspent, word: "held up before sending"}
+		return failed(unspent, "held up before sending")
 	case errors.Is(err, apicall.ErrNotSent):
-		return outcome{kind: unspent, word: "provider not reached"}
+		return failed(unspent, "provider not reached")
 	case err != nil:
-		return outcome{kind: lost, word: "no whole answer"}
+		return failed(lost, "no whole answer")
 	}
-	next, err := j.renewer.Renewed(s.stored, reply)
-	word := fmt.Sprint("status ", reply.Status)
+	var next credential.Credential
+	next, err = j.renewer.Renewed(s.stored, reply)
 	switch {
 	case errors.Is(err, provider.ErrRefusedForGood):
-		return outcome{kind: refusedForGood, word: word}
-	case errors.Is(err, provider.ErrAnswerLost):
-		return outcome{kind: lost, word: word + " without new tokens"}
+		return failed(refusedForGood, word)
+	case errors.Is(err, provider.ErrAnswerLost), err == nil && next.Access.Empty():
+		return failed(lost, word+" without new tokens")
 	case errors.Is(err, provider.ErrNotEntitled):
-		return outcome{kind: notEntitled, word: word + ": not in the plan"}
+		return failed(notEntitled, word+": not in the plan")
 	case err != nil:
-		return outcome{kind: unspent, word: word}
-	case next.Access.Empty():
-		return outcome{kind: lost, word: word + " without new tokens"}
+		return failed(unspent, word)
 	}
 	next.Generation = s.stored.Generation + 1
 	if next.Refresh.Empty() {
 		next.Refresh = s.stored.Refresh
 	}
-	if !next.IssuedAt.After(s.stored.IssuedAt) {
-		next.IssuedAt = reply.At.UTC()
+	if next.Access.Reveal() != s.stored.Access.Reveal() && next.IssuedAt.Equal(s.stored.IssuedAt) {
+		next.IssuedAt = reply.At.UTC() // the answer did not say
 	}
 	return outcome{kind: granted, next: next}
 }

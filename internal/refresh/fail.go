@@ -65,7 +65,6 @@ func (j *job) fail(ctx context.Context, s stand, word string, lost bool) error {
 		r.RetryAt = nextTry(now, r.Failures).UTC()
 		return r, true
 	})
-	j.Log.Warn("renewal failed", "account", j.account.Name, "generation", s.stored.Generation, "failure", word, "lost", lost, "note", err)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrTransient, word, err)
 	}

@@ -216,6 +216,16 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
+// stop stops the process, and returns when all of it stands still.
+func (p *process) stop() {
+	p.Helper()
+	p.signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		p.Fatalf("stop the process: got status %v and error %v", status, err)
+	}
+}
+
 // advance moves the clocks of all on.
 func (b *bench) advance(d time.Duration, all ...*process) {
 	b.Helper()
@@ -270,7 +280,7 @@ func TestRaceWithAFrozenProcess(t *testing.T) {
 		b.issuer.Next(f)
 		holder.say("renew 1 %d", round+1)
 		<-f.Holding
-		holder.signal(syscall.SIGSTOP)
+		holder.stop()
 		close(f.Hold)
 		other.say("look %d", round+1)
 		other.expect("transient")

@@ -3,6 +3,7 @@ package refresh_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -10,6 +11,10 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
 	"holdfast/internal/issuertest"
+	"holdfast/internal/provider"
+	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/provider/openai"
+	"holdfast/internal/provider/xai"
 	"holdfast/internal/refresh"
 	"holdfast/internal/store"
 )
@@ -29,6 +34,41 @@ func TestRenew(t *testing.T) {
 	}
 	if got := b.stored(); got.IssuedAt.IsZero() || got.ExpiresAt.Sub(got.IssuedAt) < 7*time.Hour {
 		t.Errorf("got issued %v, ends %v; want a life of 8 h", got.IssuedAt, got.ExpiresAt)
+	}
+}
+
+// Each provider's own way of asking and answering, through a renewal, a cut answer, an
+// answer without a refresh token, and the end.
+func TestEveryProvider(t *testing.T) {
+	for name, renewer := range map[account.Provider]provider.Renewer{
+		account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
+	} {
+		for _, keep := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", keeps its refresh token: ", keep), func(t *testing.T) {
+				b := begin(t, issuertest.Options{Grace: time.Minute, KeepRefresh: keep}, nil)
+				b.acct.Provider = name
+				r := b.refresherWith(func(o *refresh.Options) { o.Renewers = map[account.Provider]provider.Renewer{name: renewer} })
+				b.good(r, 2)
+				if got := b.stored(); !got.IssuedAt.Equal(b.clock.now()) || !got.ExpiresAt.Equal(b.clock.now().Add(8*time.Hour)) || got.ClientID != issuertest.ClientID {
+					t.Errorf("got issued at %v, end %v, client %q; want now, in 8 h, and the login's own", got.IssuedAt, got.ExpiresAt, got.ClientID)
+				}
+				b.issuer.Next(issuertest.Fault{Cut: true})
+				b.good(r, 3)
+				b.issuer.Next(issuertest.Fault{Status: http.StatusBadGateway, Body: "<html>"})
+				b.bad(r, refresh.ErrTransient)
+				b.clock.advance(5 * time.Second)
+				b.good(r, 4)
+				if keep {
+					return
+				}
+				b.clock.advance(9 * time.Hour)
+				b.issuer.Revoke()
+				b.bad(r, refresh.ErrOwner)
+				if got := b.parked(); got != refresh.ReasonRefused {
+					t.Errorf("got parked %q, want %q", got, refresh.ReasonRefused)
+				}
+			})
+		}
 	}
 }
 

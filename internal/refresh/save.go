@@ -73,7 +73,7 @@ func (j *job) save(ctx context.Context, g *grant) (superseded bool, err error) {
 		switch {
 		case lerr != nil:
 			err = lerr
-		case revision > 0 && stored.Generation == g.next.Generation && stored.Access.Reveal() == g.next.Access.Reveal():
+		case revision > 0 && stored.Generation == g.next.Generation && same(stored, g.next):
 			return false, nil // a write that seemed to fail was applied
 		case revision > 0 && stored.Generation == g.spent.Generation && j.hash(stored) == g.token:
 			g.revision = revision // the same login, written again
@@ -83,6 +83,8 @@ func (j *job) save(ctx context.Context, g *grant) (superseded bool, err error) {
 	}
 	return false, err
 }
+
+func same(a, b credential.Credential) bool { return a.Access == b.Access && a.Refresh == b.Refresh }
 
 // welcome ends the parking of an account whose login is good again, and makes refusals of
 // older tokens void. Parked for something else, it stays parked.

@@ -127,6 +127,21 @@ var calls = map[string]func(ctx context.Context, s *store.Store) error{
 		_, _, err := s.PutCredential(ctx, "a", []byte("sealed"), 0)
 		return err
 	},
+	"TakeLease": func(ctx context.Context, s *store.Store) error {
+		_, _, err := s.TakeLease(ctx, "x", "holder", time.Now(), time.Now())
+		return err
+	},
+	"ReleaseLease": func(ctx context.Context, s *store.Store) error {
+		return s.ReleaseLease(ctx, store.Lease{For: "x"}, time.Now())
+	},
+	"Renewals": func(ctx context.Context, s *store.Store) error {
+		_, err := s.Renewals(ctx, []account.ID{"a"})
+		return err
+	},
+	"PutRenewal": func(ctx context.Context, s *store.Store) error {
+		_, _, err := s.PutRenewal(ctx, "a", store.Renewal{})
+		return err
+	},
 	"Forget":   func(ctx context.Context, s *store.Store) error { return s.Forget(ctx, "a") },
 	"KeyCheck": func(ctx context.Context, s *store.Store) error { _, err := s.KeyCheck(ctx); return err },
 	"KeepKeyCheck": func(ctx context.Context, s *store.Store) error {

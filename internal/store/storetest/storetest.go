@@ -51,6 +51,8 @@ func Run(t *testing.T, h Harness) {
 		{"Credential", credentialTests},
 		{"Poll", pollTests},
 		{"History", historyTests},
+		{"Lease", leaseTests},
+		{"Renewal", renewalTests},
 		{"Forget", forgetTests},
 		{"Serving", servingTests},
 	} {
