@@ -37,13 +37,14 @@ build: ## Build bin/holdfast
 	@go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/holdfast ./functions/local
 
 .PHONY: function
-function: ## Build bin/gateway, the Lambda, for this machine
-	@$(call build-function,,bin/gateway)
+function: ## Build bin/gateway and bin/poller, the Lambdas, for this machine
+	@$(call build-function,,bin/gateway,gateway)
+	@$(call build-function,,bin/poller,poller)
 
 # What an environment of Lambda starts: no C library, no paths of this machine, no symbols,
 # and none of the RPC mode that only an old runtime used. $(1) is the target, empty for this
-# machine; $(2) the file.
-build-function = $(1) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w -X main.version=$(VERSION)" -o $(2) ./functions/gateway
+# machine; $(2) the file; $(3) the function.
+build-function = $(1) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w -X main.version=$(VERSION)" -o $(2) ./functions/$(3)
 
 # The template's parameter Architecture and its words. `sam build` does not hand the
 # parameter on, so whoever deploys for x86_64 says it to both, as the targets here do.
@@ -51,9 +52,12 @@ ARCHITECTURE ?= arm64
 goarch-arm64 := arm64
 goarch-x86_64 := amd64
 
-.PHONY: build-Gateway
-build-Gateway: # what `sam build` calls, with the folder in ARTIFACTS_DIR
-	@$(call build-function,GOOS=linux GOARCH=$(or $(goarch-$(ARCHITECTURE)),$(error ARCHITECTURE is arm64 or x86_64)),$(ARTIFACTS_DIR)/bootstrap)
+.PHONY: build-Gateway build-Poller
+build-Gateway build-Poller: # what `sam build` calls, with the folder in ARTIFACTS_DIR
+	@$(call build-function,GOOS=linux GOARCH=$(or $(goarch-$(ARCHITECTURE)),$(error ARCHITECTURE is arm64 or x86_64)),$(ARTIFACTS_DIR)/bootstrap,$(function-$@))
+
+function-build-Gateway := gateway
+function-build-Poller := poller
 
 # The most that the function may weigh when it is uploaded, in bytes.
 MAX_ZIP := 6000000

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/apicall"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
 	"holdfast/internal/provider"
@@ -30,13 +32,16 @@ type Refresher interface {
 	Retry(ctx context.Context) error
 }
 
-// Options are what a Poller is made of. Store, OpenBox, Caller and Lookers are required.
+// Options are what a Poller is made of. Store, OpenBox and Lookers are required.
 type Options struct {
 	Store *store.Store
 	// OpenBox gives the box that opens logins. It is asked in each round that has one to
 	// open, and should remember.
 	OpenBox func(context.Context) (vault.Box, error)
-	Caller  Caller
+	// Caller carries the looks; nil makes one.
+	Caller Caller
+	// Version is holdfast's own, for the User-Agent of a Caller that is made here.
+	Version string
 	// Lookers by provider; accounts of others are not watched.
 	Lookers map[account.Provider]provider.Looker
 	// Refresher renews logins; nil renews none.
@@ -54,8 +59,8 @@ type Poller struct{ Options }
 
 // New returns a Poller. It contacts nobody.
 func New(o Options) (*Poller, error) {
-	if o.Store == nil || o.OpenBox == nil || o.Caller == nil || o.Lookers == nil {
-		return nil, errors.New("a poller needs a store, a box, a caller and lookers")
+	if o.Store == nil || o.OpenBox == nil || o.Lookers == nil {
+		return nil, errors.New("a poller needs a store, a box and lookers")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -65,6 +70,16 @@ func New(o Options) (*Poller, error) {
 	}
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
+	}
+	if o.Caller == nil {
+		o.Caller = apicall.Caller{
+			// The next look is minutes away: nobody would keep the connection so long.
+			Transport: &http.Transport{
+				Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+				TLSHandshakeTimeout: lookWithin, MaxResponseHeaderBytes: 256 << 10,
+			},
+			Version: o.Version, Now: o.Now, Within: lookWithin,
+		}
 	}
 	return &Poller{o}, nil
 }

@@ -94,5 +94,16 @@ type Looker interface {
 	Looked(n int, r Reply) (account.Reading, error)
 }
 
+// Lookers are those of the providers that can be asked for usage.
+func Lookers(providers map[account.Provider]Provider) map[account.Provider]Looker {
+	out := map[account.Provider]Looker{}
+	for name, p := range providers {
+		if l, ok := p.(Looker); ok {
+			out[name] = l
+		}
+	}
+	return out
+}
+
 // ErrCredentialRefused reports that a look was refused for its access token.
 var ErrCredentialRefused = errors.New("the provider refused the access token")
