@@ -23,7 +23,7 @@ unset AWS_PROFILE AWS_SESSION_TOKEN
 
 folder=$(mktemp -d)
 BIND_HOST=127.0.0.1 GATEWAY_PORT=$port AUTH=true IOT_MTLS_ENABLED=0 TMPDIR=$folder PYTHONDONTWRITEBYTECODE=1 \
-	SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs \
+	SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs,cloudwatch,sns,scheduler,events \
 	"$tools/ministack/bin/python" "$here/conditions.py" >"$folder/log" 2>&1 &
 account=$!
 trap 'kill $account 2>/dev/null || true; wait $account 2>/dev/null || true; rm -rf "$folder"' EXIT

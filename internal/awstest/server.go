@@ -73,7 +73,7 @@ var withConditions string
 func ministackEnv(port, auth string) []string {
 	return []string{
 		"BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + port, "AUTH=" + auth, "IOT_MTLS_ENABLED=0",
-		"SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs",
+		"SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs,cloudwatch,sns,scheduler,events",
 	}
 }
 

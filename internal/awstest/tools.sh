@@ -29,6 +29,6 @@ exec 9>"$dir/lock"
 if command -v flock >/dev/null; then
 	flock 9 # two runs at once would undo each other's work
 fi
-install ministack 'ministack[full]==1.5.33'
+install ministack 'ministack[full]==1.5.33' 'cbor2==6.3.0'
 install moto 'moto[server]==5.2.5'
 install sam 'aws-sam-cli==1.170.0' 'cfn-lint==1.58.0'

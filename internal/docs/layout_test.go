@@ -63,18 +63,18 @@ func within(path string, names ...string) bool {
 var (
 	// core decides: values in, values out.
 	core = []string{
-		"account", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
+		"account", "alarm", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
 		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse",
 	}
 	// edges speak to the outside.
 	edges = []string{
-		"apicall", "cloud", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "poll", "refresh", "seal",
+		"apicall", "cloud", "cloudwatch", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "poll", "refresh", "seal",
 		"store", "vault",
 		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "upstreamtest",
 	}
 	// adapters are edges to one thing outside each, such as a database, a key service or a
 	// platform. Whoever wires brings them together.
-	adapters = []string{"datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
+	adapters = []string{"cloudwatch", "datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
 	simulated = []string{
 		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "store/memstore", "store/storetest",
@@ -84,7 +84,7 @@ var (
 	// knows none of theirs.
 	spoken = []string{"provider/renewal"}
 	// inAWS know Amazon's packages; nobody else does.
-	inAWS = []string{"awstest", "cloud", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
+	inAWS = []string{"awstest", "cloud", "cloudwatch", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
 )
 
 // TestDirection holds which imports are forbidden, and why.
