@@ -22,7 +22,7 @@ func (c *cli) accountCommand() *cobra.Command {
 		c.accountEdit("drain", "Give an account no new conversations; it keeps those it has", "gets no new conversations and keeps those it has", catalog.Catalog.Drain),
 		c.accountEdit("resume", "End drain", "gets new conversations again", catalog.Catalog.Resume),
 		c.accountClear(), c.accountOrder(), c.accountOverage(),
-		notYet("check", "`holdfast account show NAME` shows what is known"),
+		c.accountCheck(),
 	)
 	return cmd
 }
@@ -108,19 +108,6 @@ type shown struct {
 	Credential credentialFacts `json:"credential"`
 }
 
-type credentialFacts struct {
-	// Generation counts the credentials the account has had.
-	Generation int64 `json:"generation"`
-	// ExpiresAt is when the access token of a login ends; null for keys, or when unknown.
-	ExpiresAt *time.Time `json:"expires_at"`
-	// Renewable: there is a refresh token.
-	Renewable bool `json:"renewable"`
-	// Missing: there is no credential that can be opened.
-	Missing bool `json:"missing"`
-	// Unread says why a credential that is there could not be looked at from here.
-	Unread string `json:"unread,omitempty"`
-}
-
 func (c *cli) accountShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show NAME", Short: "Show one account: its settings, windows and blocks", Args: exactly("NAME")}
 	asJSON := jsonFlag(cmd)
@@ -161,33 +148,8 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 			s.Status = r
 		}
 	}
-	s.Credential, err = facts(ctx, d, a.ID)
+	s.Credential, err = facts(ctx, d, a, snap.States[a.ID].State)
 	return s, err
-}
-
-// facts tells of a credential. Whoever may not open it is told so, and sees the rest of
-// the account.
-func facts(ctx context.Context, d *data, id account.ID) (credentialFacts, error) {
-	stored, err := d.Credential(ctx, id)
-	if err != nil {
-		return credentialFacts{}, err
-	}
-	if stored.Revision == 0 {
-		return credentialFacts{Missing: true}, nil
-	}
-	v, err := d.vault(ctx)
-	if err != nil {
-		return credentialFacts{Unread: oneLine(err.Error())}, nil
-	}
-	held, err := v.Open(id, stored)
-	if err != nil {
-		return credentialFacts{Missing: true}, nil
-	}
-	f := credentialFacts{Generation: held.Generation, Renewable: !held.Refresh.Empty()}
-	if !held.ExpiresAt.IsZero() {
-		f.ExpiresAt = &held.ExpiresAt
-	}
-	return f, nil
 }
 
 func (c *cli) writeAccount(s shown) error {
@@ -203,9 +165,12 @@ func (c *cli) writeAccount(s shown) error {
 		{"overage", s.Overage},
 		{"base URL", s.BaseURL},
 		{"added", s.AddedAt.UTC().Format(time.RFC3339)},
-		{"credential", s.Credential.text(now)},
-		{"live pins", fmt.Sprint(s.Status.LivePins)},
+		{"credential", s.Credential.text(now, s.Name)},
 	}
+	rows = append(rows, s.Credential.rows(now)...)
+	rows = append(rows, [][]string{
+		{"live pins", fmt.Sprint(s.Status.LivePins)},
+	}...)
 	for _, w := range s.Status.Windows {
 		rows = append(rows, []string{"window " + w.Name, w.Text(now)})
 	}
@@ -222,20 +187,6 @@ func (c *cli) writeAccount(s shown) error {
 		fmt.Fprintf(c.Stdout, "%-20s %s\n", rows[i][0], rows[i][1])
 	}
 	return nil
-}
-
-func (f credentialFacts) text(now time.Time) string {
-	switch {
-	case f.Missing:
-		return "missing, or sealed under another key: give it a new one with `holdfast account login`"
-	case f.Unread != "":
-		return "present, but not to be looked at from here: " + f.Unread
-	case f.ExpiresAt == nil:
-		return "present"
-	case !now.Before(*f.ExpiresAt):
-		return "expired " + f.ExpiresAt.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("good until %s (%s)", f.ExpiresAt.UTC().Format(time.RFC3339), status.Span(f.ExpiresAt.Sub(now)))
 }
 
 func (c *cli) accountRemove() *cobra.Command {

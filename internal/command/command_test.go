@@ -39,7 +39,6 @@ func TestUsage(t *testing.T) {
 		{"`holdfast forecast` is not there yet:", []string{"forecast", "--json"}},
 		{"`holdfast poll` is not there yet:", []string{"poll"}},
 		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
-		{"`holdfast account check` is not there yet:", []string{"account", "check", "work"}},
 		{"no command `holdfast check`", []string{"check"}},
 		{"no command `holdfast account forecast`", []string{"account", "forecast"}},
 	}

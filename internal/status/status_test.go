@@ -241,9 +241,9 @@ func TestParked(t *testing.T) {
 		kind   account.RejectionKind
 		remedy string
 	}{
-		"a credential":       {account.BadCredential, "give it a new credential: holdfast account login marlow"},
-		"money":              {account.Funds, "mend its balance or access at the provider, then: holdfast account clear marlow"},
-		"nobody knows of it": {"", "mend what the provider refused, then: holdfast account clear marlow; or give it a new credential: holdfast account login marlow"},
+		"a credential":       {account.BadCredential, "log in with Claude Code again and import its file: holdfast account login marlow --import FILE"},
+		"money":              {account.Funds, "see to its plan or its extra usage at claude.ai, then: holdfast account clear marlow"},
+		"nobody knows of it": {"", "mend what the provider refused, then: holdfast account clear marlow; or give it a new credential: holdfast account login marlow --import FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := status.Of(one(anthropic("marlow"), account.State{Parked: &account.Parked{Since: t0.Add(-time.Hour), Reason: "r", Kind: tt.kind}})).Accounts[0]
@@ -286,7 +286,7 @@ func TestLoginExpires(t *testing.T) {
 		t.Errorf("a second before: got %q and %q", got.Standing(before), got.Remarks(before))
 	}
 	after := t0.Add(2 * time.Minute)
-	want := []string{"login expired at 2027-03-04 10:15Z (2m ago): holdfast account login marlow --import FILE"}
+	want := []string{"login expired at 2027-03-04 10:15Z (2m ago); it is renewed when it is needed: `holdfast account show marlow` says whether it can be"}
 	if diff := cmp.Diff(want, got.Remarks(after)); diff != "" || got.Standing(t0) != "ready, login expired" {
 		t.Errorf("after: got %q (-want +got):\n%s", got.Standing(t0), diff)
 	}

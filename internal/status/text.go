@@ -112,28 +112,13 @@ func (a Account) Remarks(at time.Time) []string {
 		lines = append(lines, "lacks "+Plain(l.Feature)+", as far as is known until "+instant(l.Until, at))
 	}
 	if e := a.LoginExpiresAt; a.expired(at) {
-		lines = append(lines, fmt.Sprintf("login expired at %s (%s ago): holdfast account login %s --import FILE", e.Format(minute), Span(at.Sub(*e)), a.Name))
+		lines = append(lines, fmt.Sprintf("login expired at %s (%s ago); it is renewed when it is needed: `holdfast account show %s` says whether it can be", e.Format(minute), Span(at.Sub(*e)), a.Name))
 	}
 	return lines
 }
 
 func (a Account) expired(at time.Time) bool {
 	return a.LoginExpiresAt != nil && !at.Before(*a.LoginExpiresAt)
-}
-
-// Remedy is what the owner of a parked account does to have it used again; empty for all
-// others.
-func (a Account) Remedy() string {
-	login, again := "holdfast account login "+a.Name, "holdfast account clear "+a.Name
-	switch {
-	case a.State != Parked:
-		return ""
-	case a.ParkedFor == account.BadCredential:
-		return "give it a new credential: " + login
-	case a.ParkedFor == account.Funds:
-		return "mend its balance or access at the provider, then: " + again
-	}
-	return "mend what the provider refused, then: " + again + "; or give it a new credential: " + login
 }
 
 // Plain is a text of somebody else's as a terminal may show it: on one line, and without

@@ -1,0 +1,334 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/account"
+	"holdfast/internal/checkup"
+	"holdfast/internal/credential"
+	"holdfast/internal/pin"
+	"holdfast/internal/provider"
+	"holdfast/internal/status"
+	"holdfast/internal/store"
+)
+
+// watchedFor is how far back readings and requests of ours are compared: pins tell of a
+// day's requests, and not of more.
+const watchedFor = 23 * time.Hour
+
+// checked is the look that one takes before relying on an account.
+type checked struct {
+	shown
+	Look lookFacts `json:"look"`
+	checkup.Report
+}
+
+// lookFacts say how fresh the figures are.
+type lookFacts struct {
+	// At is when the usage was asked for just now; null when it was not, or in vain.
+	At *time.Time `json:"at"`
+	// Trouble says why not, in words; empty when it was.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+func (c *cli) accountCheck() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check NAME", Short: "Look at an account before relying on it",
+		Long: "Look at an account before relying on it: its plan, how full each window is, whether its cycle is aligned with\n" +
+			"the other accounts', who logged in, whether somebody else seems to use it, when the login ends, and how old\n" +
+			"each figure is. Its usage is asked for once, which spends nothing; --no-look leaves that out.",
+		Args: exactly("NAME"),
+	}
+	asJSON := jsonFlag(cmd)
+	noLook := cmd.Flags().Bool("no-look", false, "contact nobody: judge by what is stored")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.with(cmd.Context(), func(d *data) error {
+			r, err := c.check(cmd.Context(), d, args[0], !*noLook)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return writeJSON(c.Stdout, r)
+			}
+			return c.writeCheck(r)
+		})
+	}
+	return cmd
+}
+
+func (c *cli) check(ctx context.Context, d *data, name string, look bool) (checked, error) {
+	a, before, err := d.account(ctx, name)
+	if err != nil {
+		return checked{}, err
+	}
+	var r checked
+	switch {
+	case !look:
+		r.Look.Trouble = "not asked for"
+	default:
+		if r.Look, err = c.freshLook(ctx, d, a, before); err != nil {
+			return checked{}, err
+		}
+	}
+	if r.shown, err = c.show(ctx, d, name); err != nil {
+		return checked{}, err
+	}
+	now := c.Now()
+	snap, err := d.Snapshot(ctx, true)
+	if err != nil {
+		return checked{}, err
+	}
+	points, err := d.History(ctx, a.ID, now.Add(-watchedFor), now)
+	if err != nil {
+		return checked{}, err
+	}
+	in := checkup.Input{
+		Now: now, Account: a, State: snap.States[a.ID].State, Owner: r.Credential.Owner, Principal: r.Credential.Principal,
+		Points: readings(points, now.Add(-watchedFor), before.State, snap.States[a.ID].State), Ours: ours(a, snap.Pins, now),
+	}
+	for _, s := range snap.Catalog.Of(a.Provider) {
+		if s.ID == a.ID {
+			continue
+		}
+		sibling := checkup.Sibling{Account: s, State: snap.States[s.ID].State}
+		if v, err := d.vault(ctx); err == nil {
+			if held, err := v.Open(s.ID, snap.Credentials[s.ID]); err == nil {
+				sibling.Principal = held.Principal
+			}
+		}
+		in.Siblings = append(in.Siblings, sibling)
+	}
+	r.Report = checkup.Of(in)
+	return r, nil
+}
+
+// freshLook asks for the usage now and folds in what it tells. What goes wrong is in what
+// it returns: the check goes on with older figures.
+func (c *cli) freshLook(ctx context.Context, d *data, a account.Account, before store.StateRecord) (lookFacts, error) {
+	v, err := d.vault(ctx)
+	if err != nil {
+		return lookFacts{Trouble: "the credential cannot be opened from here: " + oneLine(err.Error())}, nil
+	}
+	held, _, err := v.Load(ctx, a.ID)
+	if err != nil {
+		return lookFacts{Trouble: "the stored credential cannot be opened"}, nil
+	}
+	if len(c.Providers[a.Provider].Looks(a.Kind, held)) == 0 {
+		return lookFacts{Trouble: "there is nothing to ask: the limits are told with answers only"}, nil
+	}
+	poll, err := d.Poll(ctx)
+	if err != nil {
+		return lookFacts{}, err
+	}
+	if clock := poll.Clocks[a.ID]; clock.Failures > 0 && c.Now().Before(clock.NextAt) {
+		return lookFacts{Trouble: fmt.Sprintf("the usage endpoint refused lately (%s) and is not asked again before %s", status.Plain(clock.Trouble), clock.NextAt.UTC().Format(time.RFC3339))}, nil
+	}
+	reading, err := c.lookRenewed(ctx, d, a, held)
+	if err != nil {
+		return lookFacts{Trouble: oneLine(err.Error())}, nil
+	}
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return lookFacts{}, err
+	}
+	rules := account.Rules{BarePause: all.Settings().BarePause, Overage: a.Overage}
+	_, err = d.Fold(ctx, a.ID, before, func(s account.State) (account.State, bool) {
+		next := s.Observe(reading, before.Placed, rules)
+		return next, account.WorthStoring(s, next)
+	})
+	return lookFacts{At: told(reading.At)}, err
+}
+
+// lookRenewed looks, and renews the login where it has ended or is refused.
+func (c *cli) lookRenewed(ctx context.Context, d *data, a account.Account, held credential.Credential) (account.Reading, error) {
+	renewed := false
+	renew := func() error {
+		r, err := c.refresher(d)
+		if err != nil {
+			return err
+		}
+		renewed = true
+		held, err = r.Renew(ctx, a, held)
+		for tries := 0; r.Unsaved() > 0 && tries < 3; tries++ {
+			_ = r.Retry(ctx) // what is still unsaved then, the error says
+		}
+		return err
+	}
+	if held.Expired(c.Now()) {
+		if err := renew(); err != nil {
+			return account.Reading{}, err
+		}
+	}
+	reading, _, err := c.look(ctx, a, held)
+	if errors.Is(err, provider.ErrCredentialRefused) && !renewed && !held.Refresh.Empty() {
+		if err := renew(); err != nil {
+			return account.Reading{}, err
+		}
+		reading, _, err = c.look(ctx, a, held)
+	}
+	return reading, err
+}
+
+// readings are the figures of a time, oldest first: what was stored every few minutes, and
+// what was known before and after the look.
+func readings(points []store.Point, since time.Time, states ...account.State) []checkup.Point {
+	var list []checkup.Point
+	seen := map[string]time.Time{} // the newest reading of each window
+	for _, p := range points {
+		point := checkup.Point{At: p.At, Windows: map[string]checkup.Figure{}}
+		for name, w := range p.Windows {
+			point.Windows[name] = checkup.Figure{Utilization: w.Utilization, ResetAt: w.ResetAt}
+			seen[name] = p.At
+		}
+		list = append(list, point)
+	}
+	for _, s := range states {
+		for name, w := range s.Windows {
+			at := w.ObservedAt.Truncate(time.Second)
+			if w.HasUtilization && at.After(seen[name]) && at.After(since) {
+				seen[name] = at
+				list = append(list, checkup.Point{At: at, Windows: map[string]checkup.Figure{name: {Utilization: w.Utilization, ResetAt: w.ResetAt}}})
+			}
+		}
+	}
+	return list
+}
+
+// ours are the times in which requests of ours used an account, or may have: as exactly as
+// pins tell it, which count by the hour.
+func ours(a account.Account, pins map[string]pin.Record, now time.Time) []checkup.Span {
+	var list []checkup.Span
+	for _, p := range pins {
+		if p.Provider != a.Provider {
+			continue
+		}
+		if !p.MovedAt.IsZero() {
+			list = append(list, checkup.Span{From: p.CreatedAt, To: p.MovedAt}) // on which account is not known
+		}
+		if p.Account != a.ID {
+			continue
+		}
+		began := p.CreatedAt
+		if p.MovedAt.After(began) {
+			began = p.MovedAt
+		}
+		list = append(list, checkup.Span{From: began, To: began}, checkup.Span{From: p.TouchedAt, To: p.TouchedAt.Add(pin.TouchEvery(p.ExpiresAt.Sub(p.TouchedAt)))})
+		for hour := range p.Kept {
+			from := time.Unix(hour*3600, 0)
+			to := from.Add(time.Hour)
+			if to.After(now) {
+				to = now
+			}
+			list = append(list, checkup.Span{From: from, To: to})
+		}
+	}
+	return list
+}
+
+func (c *cli) writeCheck(r checked) error {
+	now := c.Now()
+	rows := [][]string{
+		{"name", r.Name},
+		{"provider", string(r.Provider)},
+		{"kind", string(r.Kind)},
+		{"plan", planText(r)},
+		{"order", fmt.Sprint(r.Order)},
+		{"state", r.Status.Standing(now)},
+	}
+	for _, w := range r.Status.Windows {
+		text := w.Text(now)
+		if w.ResetsAt != nil {
+			text += ", until " + w.ResetsAt.Format(time.RFC3339)
+		}
+		rows = append(rows, []string{"window " + w.Name, text + "; read " + ago(now.Sub(w.ObservedAt))})
+	}
+	if len(r.Status.Windows) == 0 {
+		rows = append(rows, []string{"windows", "none was read yet"})
+	}
+	for _, cy := range r.Cycles {
+		rows = append(rows, []string{"cycle " + cy.Window, cycleText(cy)})
+	}
+	rows = append(rows, []string{"credential", r.Credential.text(now, r.Name)})
+	rows = append(rows, r.Credential.rows(now)...)
+	if len(r.Owner.SharedWith) > 0 {
+		rows = append(rows, []string{"shared", "it spends one allowance with " + strings.Join(r.Owner.SharedWith, ", ")})
+	}
+	rows = append(rows, []string{"others", othersText(r.Others)})
+	look := "asked for just now"
+	if r.Look.Trouble != "" {
+		look = "not asked for now: " + r.Look.Trouble
+	}
+	rows = append(rows, []string{"usage", look})
+	if remedy := r.Status.Remedy(); remedy != "" {
+		rows = append(rows, []string{"to use it again", remedy})
+	}
+	for _, row := range rows {
+		if row[1] == "" {
+			row[1] = "-"
+		}
+		if _, err := fmt.Fprintf(c.Stdout, "%-20s %s\n", row[0], row[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ago(d time.Duration) string {
+	if d < time.Second {
+		return "just now"
+	}
+	return status.Span(d) + " ago"
+}
+
+func planText(r checked) string {
+	text := status.Plain(r.Plan)
+	if text == "" {
+		text = "not known"
+	}
+	switch p := r.Plans; {
+	case p.Verdict == checkup.Same:
+		text += "; the same as the other accounts'"
+	case p.Verdict == checkup.Different:
+		text += "; another than that of " + strings.Join(p.Different, ", ")
+	case len(p.Unknown) > 0:
+		text += "; that of " + strings.Join(p.Unknown, ", ") + " cannot be compared"
+	}
+	return text
+}
+
+func cycleText(c checkup.Cycle) string {
+	if c.After == nil {
+		return "whether it is aligned with " + c.Sibling + " cannot be told: a reset is not known"
+	}
+	after := time.Duration(*c.After) * time.Second
+	if c.Verdict == checkup.Aligned {
+		return "aligned with " + c.Sibling
+	}
+	if after > 0 {
+		return "offset: resets " + status.Span(after) + " after " + c.Sibling
+	}
+	return "offset: resets " + status.Span(-after) + " before " + c.Sibling
+}
+
+// quietly ends every verdict on use by others with what it cannot see.
+const quietly = " (requests without a conversation leave no trace here)"
+
+func othersText(o checkup.Others) string {
+	quiet := status.Span(time.Duration(o.Quiet) * time.Second)
+	switch o.Verdict {
+	case checkup.Seen:
+		r := o.Rises[len(o.Rises)-1]
+		return fmt.Sprintf("somebody else seems to use it: %s went from %.0f%% to %.0f%% between %s and %s, without requests of ours%s",
+			r.Window, 100*r.Before, 100*r.Afterwards, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), quietly)
+	case checkup.NotSeen:
+		return "no sign that somebody else uses it: watched for " + quiet + " without requests of ours"
+	default:
+		return "whether somebody else uses it cannot be told: it was watched for " + quiet + " without requests of ours"
+	}
+}
