@@ -50,7 +50,10 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := claims.Read(strings.Replace(token(`{"sub":"a"}`), ".signature", "=.", 1)); ok {
+	if got, ok := claims.Read(strings.Replace(token(`{"sub":"a"}`), ".signature", "=.signature", 1)); !ok || got.Subject != "a" {
+		t.Errorf("with padding: got %+v (%t), want its subject", got, ok)
+	}
+	if _, ok := claims.Read(token(`{"sub":"a"}`) + ".more"); ok {
 		t.Error("four parts: got a token")
 	}
 	for _, none := range []string{"", "opaque", "a.b", "a.b.c", "..", "a." + base64.RawURLEncoding.EncodeToString([]byte(`[1]`)) + ".c", "a." + base64.RawURLEncoding.EncodeToString([]byte(`null`)) + ".c"} {
