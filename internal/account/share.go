@@ -55,6 +55,22 @@ func Together(accounts []Account, states []State) []State {
 	return out
 }
 
+// TogetherByID is Together for states by their accounts' ids. An account without a state
+// has none.
+func TogetherByID(accounts []Account, states map[ID]State) map[ID]State {
+	list := make([]State, len(accounts))
+	for i, a := range accounts {
+		list[i] = states[a.ID]
+	}
+	out := maps.Clone(states)
+	for i, s := range Together(accounts, list) {
+		if _, ok := states[accounts[i].ID]; ok {
+			out[accounts[i].ID] = s
+		}
+	}
+	return out
+}
+
 func shares(a Account, s State, b Account, o State) bool {
 	if a.Provider != b.Provider || a.Kind != b.Kind {
 		return false

@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/body"
 	"holdfast/internal/pick"
+	"holdfast/internal/store"
 )
 
 // inferencePaths are where each provider takes an ordinary request for a model.
@@ -71,7 +72,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	if err != nil {
 		return explanation{}, err
 	}
-	accounts := snap.Catalog.Of(p)
+	accounts, states := snap.Catalog.Of(p), store.Together(snap.Catalog.Accounts, snap.States)
 	if len(accounts) == 0 {
 		return explanation{}, fmt.Errorf("there is no account of %s; add one with `holdfast account add`", p)
 	}
@@ -80,7 +81,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
 	candidates := make([]pick.Candidate, len(accounts))
 	for i, a := range accounts {
-		s := snap.States[a.ID]
+		s := states[a.ID]
 		candidates[i] = pick.Candidate{
 			Account: a, State: s.State, Placed: s.Placed, Allowed: true, Serves: wire.Serves(a.Kind, path, header, request),
 		}

@@ -71,6 +71,7 @@ func (x *exchange) healthy() bool {
 		return false
 	}
 	settings, now := snap.Catalog.Settings(), x.g.now()
+	snap.States = store.Together(snap.Catalog.Accounts, snap.States)
 	for p := range x.g.providers {
 		s := placement.Situation{Now: now, Policy: snap.Catalog.PolicyOf(p), Settings: settings}
 		for _, a := range snap.Catalog.Of(p) {

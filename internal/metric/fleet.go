@@ -27,6 +27,7 @@ var perMinute = []string{account.Requests, account.Tokens, account.InputTokens, 
 // OfFleet makes the data of one round. Every provider has its figures, also one without
 // accounts, so that no alarm waits for data.
 func OfFleet(f Fleet) []Datum {
+	f.States = account.TogetherByID(f.Catalog.Accounts, f.States)
 	data := []Datum{datum(PollerRounds, 1)}
 	for _, p := range account.Providers {
 		accounts := f.Catalog.Of(p)

@@ -150,6 +150,7 @@ type Counts struct {
 
 // Of makes the report.
 func Of(in Input) Report {
+	in.States = store.Together(in.Catalog.Accounts, in.States)
 	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastSwitch: lastSwitch(in.Serving)}
 	live := map[account.ID]int{}
 	for _, p := range in.Pins {

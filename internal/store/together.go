@@ -1,0 +1,25 @@
+package store
+
+import (
+	"maps"
+
+	"holdfast/internal/account"
+)
+
+// Together returns states as they are to be judged: those of accounts that share limits
+// with what is known of each other (account.Together). They are for decisions and reports,
+// and MUST NOT be the base of a Fold: each stored state tells what its own account's
+// answers taught.
+func Together(accounts []account.Account, states map[account.ID]StateRecord) map[account.ID]StateRecord {
+	plain := make(map[account.ID]account.State, len(states))
+	for id, s := range states {
+		plain[id] = s.State
+	}
+	out := maps.Clone(states)
+	for id, s := range account.TogetherByID(accounts, plain) {
+		record := out[id]
+		record.State = s
+		out[id] = record
+	}
+	return out
+}
