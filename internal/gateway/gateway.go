@@ -5,7 +5,8 @@
 // one pass; one read of the store that brings pin, states and, now and then, the catalog;
 // a plan (package placement); the claims that the plan needs, each one conditional write;
 // the upstream attempt (package forward); and beside the answer, what was learnt from it,
-// folded into the store. What the plan says after a rejection is done the same way again.
+// folded into the store. The read brings, too, whose the objects are that the request
+// names; an answer that makes one is noted before its end is passed on. What the plan says after a rejection is done the same way again.
 //
 // # What it holds
 //

@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -437,6 +440,12 @@ func TestCallsForObjects(t *testing.T) {
 	if gets, keys, owners := do(continuing("resp_a")); gets != 1 || keys != 1 || owners != 1 {
 		t.Errorf("a continuation: got %d reads with %d owners and %d writes, want 1, 1 and the new response's", gets, keys, owners)
 	}
+	b.account("tansy").OnPath("/v1/batches/batch_1", jsonAnswer(http.StatusOK, nil, `{"id":"batch_1","output_file_id":"file-out"}`))
+	for _, want := range []int{2, 0, 0} {
+		if gets, keys, owners := do(plainAsk("GET", "/openai/v1/batches/batch_1", "")); gets != 1 || keys != 1 || owners != want {
+			t.Errorf("a poll: got %d reads with %d owners and %d writes, want 1, 1, %d", gets, keys, owners, want)
+		}
+	}
 	b.clock.advance(25 * time.Hour)
 	b.prefer("tansy")
 	do(codexAsk(3, "gpt-5.5")) // it reads the catalog again
@@ -449,53 +458,70 @@ func TestCallsForObjects(t *testing.T) {
 	}
 }
 
+// order keeps a write of an owner until the client was told the end of the answer, or for
+// a moment if it waits for the write, and says which came first.
+type order struct {
+	store.Backend
+	told  chan struct{} // closed when the end is passed on
+	once  sync.Once
+	noted atomic.Bool
+	late  atomic.Bool // the end was passed on before the write was done
+}
+
+func (o *order) Put(ctx context.Context, r store.Record, c store.Condition) (store.Record, error) {
+	if r.Kind != store.KindOwner {
+		return o.Backend.Put(ctx, r, c)
+	}
+	select {
+	case <-o.told:
+	case <-time.After(50 * time.Millisecond):
+	}
+	stored, err := o.Backend.Put(ctx, r, c)
+	o.noted.Store(true)
+	return stored, err
+}
+
+// watched sees what is written to a client.
+type watched struct {
+	http.ResponseWriter
+	o *order
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"completed"`)) {
+		if !w.o.noted.Load() {
+			w.o.late.Store(true)
+		}
+		w.o.once.Do(func() { close(w.o.told) })
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // A response is known by the time that its end is told, even to another process.
 func TestNotedBeforeTheEnd(t *testing.T) {
-	b := keyBench(t, account.OpenAI, "tansy", "thistle")
-	slow := &slowOwners{Backend: b.backend(), gate: make(chan struct{})}
-	_, url := b.process(store.New(slow), nil)
-	b.account("tansy").Queue(makes("resp_1"))
-	done := make(chan reply, 1)
-	a := respond("x")
-	a.url = url
-	go func() { done <- b.do(a) }()
-	b.await("the write", func() bool { return slow.begun() })
-	select {
-	case r := <-done:
-		t.Fatalf("got %d before the owner was noted", r.status)
-	default:
+	for name, script := range map[string]upstreamtest.Script{"whole": makes("resp_1"), "stream": makesStream("resp_1")} {
+		t.Run(name, func(t *testing.T) {
+			b := keyBench(t, account.OpenAI, "tansy", "thistle")
+			o := &order{Backend: b.backend(), told: make(chan struct{})}
+			g, _ := b.process(store.New(o), nil)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.ServeHTTP(watched{w, o}, r) }))
+			t.Cleanup(server.Close)
+			b.account("tansy").Queue(script)
+			a := respond("x")
+			a.url = server.URL
+			if r := b.served(a); !strings.Contains(r.body, `"completed"`) {
+				t.Errorf("got %s", r.body)
+			}
+			if o.late.Load() || !o.noted.Load() {
+				t.Errorf("got the end told before the owner was noted: %v; noted at all: %v", o.late.Load(), o.noted.Load())
+			}
+			if r := b.recordedAs(account.OpenAI, "resp_1"); r.Account != "acc-tansy" {
+				t.Errorf("got %+v", r)
+			}
+		})
 	}
-	close(slow.gate)
-	if r := <-done; r.status != http.StatusOK {
-		t.Errorf("got %d", r.status)
-	}
-	if r := b.recordedAs(account.OpenAI, "resp_1"); r.Account != "acc-tansy" {
-		t.Errorf("got %+v", r)
-	}
-}
-
-// slowOwners keeps writes of owners until its gate opens.
-type slowOwners struct {
-	store.Backend
-	gate chan struct{}
-	mu   sync.Mutex
-	n    int
-}
-
-func (s *slowOwners) begun() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.n > 0
-}
-
-func (s *slowOwners) Put(ctx context.Context, r store.Record, c store.Condition) (store.Record, error) {
-	if r.Kind == store.KindOwner {
-		s.mu.Lock()
-		s.n++
-		s.mu.Unlock()
-		<-s.gate
-	}
-	return s.Backend.Put(ctx, r, c)
 }
 
 // No id of an object is written anywhere as it is.
@@ -541,6 +567,59 @@ func TestUploadBesideAPlan(t *testing.T) {
 	for _, p := range pins {
 		if p.Account != "acc-plan" || p.Kept[pin.Hour(b.clock.now())] != 0 {
 			t.Errorf("got %+v, want it untouched", p)
+		}
+	}
+}
+
+// Of several owners the one of what is continued decides, and then that of the first file.
+func TestSeveralOwners(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle", "yarrow")
+	now := b.clock.now()
+	for id, name := range map[string]account.ID{"file-a": "acc-yarrow", "file-b": "acc-tansy", "resp_1": "acc-thistle"} {
+		r := owner.New(account.Account{ID: name, Provider: account.OpenAI}, time.Hour, now)
+		if _, _, err := b.store.ClaimOwner(t.Context(), owner.Key(account.OpenAI, id), r, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	input := `"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-unknown"},{"type":"input_file","file_id":"file-a"},{"type":"input_file","file_id":"file-b"}]}]}`
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5",`+input)); r.account() != "yarrow" {
+		t.Errorf("files: got %s, want the first known one's owner", r.account())
+	}
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1",`+input)); r.account() != "thistle" {
+		t.Errorf("a continuation: got %s, want the response's owner", r.account())
+	}
+	// Records end by our clock, whatever is still stored.
+	b.clock.advance(time.Hour + 2*time.Minute + time.Second)
+	b.prefer("tansy", "thistle", "yarrow")
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1","input":"x"}`)); r.account() != "tansy" {
+		t.Errorf("expired: got %s, want the policy's choice", r.account())
+	}
+}
+
+// A container in which code ran, and what the code wrote, are on the account that served.
+func TestContainerOfAMessage(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.clock.advance(2 * time.Second)
+	events := []string{
+		`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5","content":[],"container":{"id":"container_011C","expires_at":"2027-04-03T10:00:00Z"},"usage":{"input_tokens":3,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"bash_code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"bash_code_execution_result","content":[{"type":"bash_code_execution_output","file_id":"file_011M"}]}}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`,
+		`{"type":"message_stop"}`,
+	}
+	b.account("marlow").Queue(streamed(events...))
+	if r := b.served(ask{session: session(1), stream: true}); r.account() != "marlow" {
+		t.Fatalf("got %s", r.account())
+	}
+	b.prefer("juniper", "marlow")
+	b.account("marlow").OnPath("/v1/files/file_011M/content", upstreamtest.Raw(http.StatusOK, nil, []byte("chart")))
+	for _, a := range []ask{
+		{session: session(2), body: `{"model":"claude-opus-5","max_tokens":10,"container":"container_011C","messages":[{"role":"user","content":"go on"}]}`},
+		{method: "GET", path: "/v1/files/file_011M/content"},
+	} {
+		if r := b.served(a); r.account() != "marlow" {
+			t.Errorf("%s: got %s, want marlow", a.path, r.account())
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 	KindPin        Kind = "pin"        // by hashed conversation key: pin.Record
 	KindCredential Kind = "credential" // by account id: a sealed credential
 	KindDataKey    Kind = "datakey"    // "datakey": the wrapped data key, where a key service wraps it; "check": see Store.KeyCheck
-	KindOwner      Kind = "owner"      // by hashed id of an object that lives on one account: whose it is
+	KindOwner      Kind = "owner"      // by hashed id of an object that lives on one account: owner.Record
 	KindLease      Kind = "lease"      // by what it is for: who may do it now
 	KindRenewal    Kind = "renewal"    // by account id: how far the renewal of its login has come
 	KindServing    Kind = "serving"    // by provider: who serves under policy order, and the newest switches; PROVIDER/past: older ones
