@@ -63,7 +63,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		// them; elsewhere the header asks for what was never offered.
 		Stay: h.Get("Anthropic-Usage-Limit") != "",
 	}
-	r.Session, r.Agent, r.Source = session(h, f)
+	r.Session, r.Agent, r.Source = sessionOf(h, f)
 	r.Features = features(h, r)
 	r.KnownBackground = isTitle(h, f)
 	return r

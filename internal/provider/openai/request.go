@@ -69,7 +69,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Bound:           isCodex(h) || f.Encrypted || len(f.Objects) > 0 || f.PreviousResponseID != "" || f.Conversation != "",
 		KnownBackground: isBackground(h),
 	}
-	r.Session, r.Source = session(h, f)
+	r.Session, r.Source = sessionOf(h, f)
 	if r.Family != "" {
 		r.Features = []string{FeatureOf(r.Family)}
 	}

@@ -5,58 +5,23 @@ import (
 	"strings"
 
 	"holdfast/internal/body"
+	"holdfast/internal/provider/session"
 )
 
-// sessionHeaders are the headers in which clients name their session, with the names that
-// the source metric shows; the first that is not empty counts. None of them changes within
-// a conversation. Codex's thread-id, x-client-request-id and x-codex-window-id are not
-// among them: a sub-agent has a thread of its own, and reads and writes what is encrypted
-// for the account of its session.
-var sessionHeaders = []struct{ header, source string }{
-	{"Session-Id", "session-id"},                   // Codex, opencode
-	{"Session_id", "session_id"},                   // Codex, older
-	{"Conversation_id", "conversation_id"},         // Codex, oldest
-	{"X-Session-Id", "x-session-id"},               // opencode
-	{"X-Session-Affinity", "x-session-affinity"},   // opencode, pi
-	{"X-Opencode-Session", "x-opencode-session"},   // opencode
-	{"X-Grok-Session-Id", "x-grok-session-id"},     // Grok CLI
-	{"X-Grok-Conv-Id", "x-grok-conv-id"},           // Grok CLI
-	{"X-Kilocode-Taskid", "x-kilocode-taskid"},     // Kilo
-	{"X-Client-Session-Id", "x-client-session-id"}, // Copilot CLI
-	{"X-Mux-Workspace-Id", "x-mux-workspace-id"},   // Mux
-	{"X-Coder-Chat-Id", "x-coder-chat-id"},         // Coder
-	{"X-Litellm-Session-Id", "x-litellm-session-id"},
-}
-
-// longestSession bounds what is taken for a session's id, in bytes.
-const longestSession = 256
-
-// session finds the client's own session and where it was found. Both are empty when the
-// request names none.
-func session(h http.Header, f body.Facts) (id, source string) {
-	for _, s := range sessionHeaders {
-		for _, value := range h[s.header] {
-			if id = sessionID(value); id != "" {
-				return id, s.source
-			}
-		}
-	}
-	if id = sessionID(f.SessionID); id != "" {
-		return id, "client_metadata.session_id"
-	}
-	if id = sessionID(f.PromptCacheKey); id != "" {
-		return id, "prompt_cache_key"
+// sessionOf finds the client's own session and where it was found. Both are empty when the
+// request names none. A sub-agent of Codex has a thread of its own, and reads and writes
+// what is encrypted for the account of its session: the session counts.
+func sessionOf(h http.Header, f body.Facts) (id, source string) {
+	id, in := session.Find(h, session.Codex, session.Opencode, session.Grok, session.Others)
+	switch {
+	case id != "":
+		return id, in.Source
+	case session.ID(f.SessionID) != "":
+		return session.ID(f.SessionID), "client_metadata.session_id"
+	case session.ID(f.PromptCacheKey) != "":
+		return session.ID(f.PromptCacheKey), "prompt_cache_key"
 	}
 	return "", ""
-}
-
-// sessionID trims an id; one too long to be an id is none.
-func sessionID(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > longestSession {
-		return ""
-	}
-	return text
 }
 
 // isCodex reports whether a request comes from Codex: it says so as originator

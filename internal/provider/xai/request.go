@@ -7,6 +7,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/body"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/session"
 )
 
 // Features that an account may lack.
@@ -59,10 +60,10 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || len(f.Objects) > 0,
 	}
 	if r.Model == "" {
-		r.Model = sessionID(h.Get(modelHeader))
+		r.Model = session.ID(h.Get(modelHeader))
 	}
 	r.Family = Family(r.Model)
-	r.Session, r.Agent, r.Source = session(h, f)
+	r.Session, r.Agent, r.Source = sessionOf(h, f)
 	if r.Role == provider.Inference {
 		r.Features = []string{ChatEndpoint}
 	}
