@@ -83,7 +83,7 @@ func notFound(path string) provider.Refusal {
 	}
 	return provider.Refusal{
 		Kind: provider.NotFound, Status: http.StatusNotFound,
-		Message: "holdfast: there is nothing at this path. Send the API's own path, such as /v1/messages, or with the provider in front, such as /anthropic/v1/messages.",
+		Message: "holdfast: there is nothing at this path. Send the API's own path, such as /v1/messages or /v1/responses, or with the provider in front, such as /xai/v1/chat/completions.",
 	}
 }
 
@@ -254,7 +254,7 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	case r.Draining:
 		return fmt.Sprintf("every %s account that could serve this is draining. Run `holdfast account resume NAME`, or add one.", x.name)
 	case len(x.sit.Candidates) == 0:
-		return fmt.Sprintf("no %s account is configured. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`.", x.name, x.name)
+		return fmt.Sprintf("no %s account is configured. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`, or with --import FILE for a login.", x.name, x.name)
 	}
 	return x.noneServes()
 }

@@ -208,3 +208,32 @@ func TestRenewalThatNeedsTheOwner(t *testing.T) {
 		t.Errorf("got parked %+v, want the refresher's reason", p)
 	}
 }
+
+// A token may turn out to have ended when the stream has begun. Before content it is
+// renewed and asked with again; after it nobody is parked, since the next request renews.
+func TestTokenThatEndsInTheStream(t *testing.T) {
+	failed := `{"type":"response.failed","response":{"id":"resp_1","status":"failed","error":{"code":"token_expired","message":"Your token has expired."}}}`
+	for name, at := range map[string]int{"before content": 2, "after content": 4} {
+		t.Run(name, func(t *testing.T) {
+			b := codexBench(t, "tansy", "thistle")
+			r := &renewals{b: b}
+			_, url := b.process(b.store, func(o *gateway.Options) { o.Renew = r.renew })
+			b.up.Account("tansy renewed", secret("tansy")+"-renewed-1").Always(answerTo)
+			events := append(append([]string(nil), responsesStream[:at]...), failed)
+			b.account("tansy").Queue(streamed(events...))
+			a := codexAsk(1, "gpt-5.5")
+			a.url = url
+			got := b.do(a)
+			want, renewed := string(frame(responsesStream...)), int64(1)
+			if at == 4 {
+				want, renewed = string(frame(events...)), 0
+			}
+			if got.status != http.StatusOK || got.account() != "tansy" || got.body != want || r.n.Load() != renewed {
+				t.Errorf("got %d from %s after %d renewals:\n%s", got.status, got.account(), r.n.Load(), got.body)
+			}
+			if p := b.state("tansy").Parked; p != nil {
+				t.Errorf("got parked %+v", p)
+			}
+		})
+	}
+}

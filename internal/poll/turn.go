@@ -206,7 +206,7 @@ func (r *running) learn(process context.Context, t *turn, reading account.Readin
 	placed := t.State.Placed
 	unparked := false
 	folded, err := r.Store.Fold(context.WithoutCancel(process), t.Account.ID, t.State, func(s account.State) (account.State, bool) {
-		next := s.Observe(reading, placed, rules)
+		next := s.Observe(reading, placed, rules).LoginOf(t.credential.Principal)
 		unparked = s.Parked != nil && next.Parked == nil
 		return next, account.WorthStoring(s, next)
 	})
