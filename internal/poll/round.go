@@ -102,7 +102,7 @@ func (p *Poller) round(ctx context.Context, everybody bool) (report Report, err 
 	}
 	r.work(ctx)
 	r.history(ctx)
-	err = r.record(ctx)
+	err = errors.Join(r.record(ctx), r.serving(ctx))
 	report = Report{At: now, Catalog: *view.Catalog.Catalog, Accounts: make([]Finding, len(r.turns))}
 	for i, t := range r.turns {
 		report.Accounts[i] = t.Finding
@@ -112,6 +112,14 @@ func (p *Poller) round(ctx context.Context, everybody bool) (report Report, err 
 		return report, fmt.Errorf("write down what a round found: %w", err)
 	}
 	return report, nil
+}
+
+// serving writes down who serves under policy order, by what the looks have told: with no
+// request to see it, a switch is in the history all the same.
+func (r *running) serving(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	looks, err := r.Store.LookServing(ctx, r.Now)
+	return errors.Join(err, r.Store.RecordServing(ctx, looks))
 }
 
 // work gives everybody who needs it a turn.
