@@ -47,6 +47,14 @@ func TestCalls(t *testing.T) {
 			calls{"BatchGetItem": 1, "UpdateItem": 1}, "pin and states; reading"},
 		{"count_tokens", nil, functiontest.Request{Session: "pinned", Path: "/v1/messages/count_tokens?beta=true"}, http.StatusOK, "none",
 			calls{"BatchGetItem": 1}, "pin and states"},
+		{"upload of a file", func() {
+			for _, a := range accounts {
+				a.OnPath("/v1/files", upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(`{"id":"file_011C","type":"file"}`)))
+			}
+		}, functiontest.Request{Path: "/v1/files"}, http.StatusOK, "none",
+			calls{"BatchGetItem": 1, "UpdateItem": 1}, "states; owner"},
+		{"new, names the file", nil, functiontest.Request{Session: "file", Body: []byte(`{"model":"claude-opus-5","max_tokens":100,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011C"}}]}]}`)}, http.StatusOK, "new",
+			calls{"BatchGetItem": 1, "UpdateItem": 3}, "pin, owner and states; claim, placement, reading"},
 		{"pinned, account rejects", func() {
 			accounts[home].Queue(upstreamtest.FiveHourSpent(time.Now().Add(3 * time.Hour)))
 		}, turn, http.StatusOK, "moved",
