@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/store"
@@ -56,13 +57,13 @@ func open(s stand, lost bool) *store.Spending {
 // fail notes a try that brought no grant and harmed nothing for sure, or, where an answer
 // was lost, left open whether the token is spent.
 func (j *job) fail(ctx context.Context, s stand, word string, lost bool) error {
-	now := j.Now()
+	now := j.Now().UTC()
 	err := j.note(ctx, func(r store.Renewal) (store.Renewal, bool) {
 		if j.marked(r, s) {
 			r.Spending = open(s, lost)
 		}
-		r = failed(r, word, j)
-		r.RetryAt = nextTry(now, r.Failures).UTC()
+		r = failed(r, word, now)
+		r.RetryAt = nextTry(now, r.Failures)
 		return r, true
 	})
 	if err != nil {
@@ -71,11 +72,12 @@ func (j *job) fail(ctx context.Context, s stand, word string, lost bool) error {
 	return fmt.Errorf("%w: %s", ErrTransient, word)
 }
 
-func failed(r store.Renewal, word string, j *job) store.Renewal {
+// failed counts a failure.
+func failed(r store.Renewal, word string, now time.Time) store.Renewal {
 	r.Failures++
 	r.Failure = word
 	if r.FailingSince.IsZero() {
-		r.FailingSince = j.Now().UTC()
+		r.FailingSince = now
 	}
 	return r
 }
@@ -91,7 +93,7 @@ func (j *job) refuse(ctx context.Context, s stand, reason string) error {
 		if j.marked(r, s) {
 			r.Spending = nil
 		}
-		r = failed(r, reason, j)
+		r = failed(r, reason, j.Now().UTC())
 		r.Refused = append(slices.Clone(r.Refused), s.token)
 		if over := len(r.Refused) - mostRefused; over > 0 {
 			r.Refused = r.Refused[over:]

@@ -230,9 +230,13 @@ func TestSaveFails(t *testing.T) {
 	t.Run("for ever", func(t *testing.T) {
 		b := begin(t, issuertest.Options{}, nil)
 		f := &failing{store.KindCredential, -1}
-		r := b.refresher(f.put)
-		for range 20 {
+		r, other := b.refresher(f.put), b.impatient()
+		for i := range 20 {
 			b.bad(r, refresh.ErrTransient)
+			b.bad(other, refresh.ErrTransient) // who sees that the holder lives
+			if got := b.renewal(); got.Failures != 2*i+1 || !got.FailingSince.Equal(beginning) || got.Spending == nil {
+				t.Errorf("got renewal %+v, want the mark and %d failures", got, 2*i+1)
+			}
 			if err := r.Retry(t.Context()); err == nil {
 				t.Error("retry: got no error")
 			}
@@ -287,6 +291,24 @@ func TestMarkFails(t *testing.T) {
 		b.counts(issuertest.Counts{})
 		b.good(r, 2) // its own mark, and nothing was sent
 		b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
+	}
+}
+
+// The owner logs in after the login was read, and before its token is sent: it is not.
+func TestOwnerLogsInBeforeTheSending(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	own := b.issuer.Login(time.Hour)
+	own.Generation = 2
+	r := b.refresher(func(rec store.Record) error {
+		if rec.Kind == store.KindRenewal && b.stored().Generation == 1 {
+			b.save(own, 1)
+		}
+		return nil
+	})
+	b.good(r, 2)
+	b.counts(issuertest.Counts{})
+	if m := b.renewal().Spending; m != nil {
+		t.Errorf("got the mark %+v left, want none", m)
 	}
 }
 

@@ -39,6 +39,7 @@ func (j *job) finish(ctx context.Context) error {
 		if err != nil {
 			// The alarm on lost logins looks for this message.
 			j.Log.Error("grant not saved", "account", j.account.Name, "generation", g.next.Generation, "error", err)
+			j.alive(ctx, g)
 			return fmt.Errorf("save a renewed login: %w: %w", ErrTransient, err)
 		}
 		j.memory.sent = ""
@@ -58,6 +59,24 @@ func (j *job) finish(ctx context.Context) error {
 	}
 	j.keep(nil)
 	return nil
+}
+
+// alive dates the mark anew, so that nobody takes it over from a holder that lives and has
+// the new tokens, and counts a failure, for the metric. Where the store takes nothing at
+// all this fails too; but then nobody else can begin either.
+func (j *job) alive(ctx context.Context, g *grant) {
+	now := j.Now().UTC()
+	err := j.note(ctx, func(r store.Renewal) (store.Renewal, bool) {
+		if r.Spending == nil || r.Spending.Token != g.token || r.Spending.By != j.holder {
+			return r, false
+		}
+		mark := *r.Spending
+		mark.Since, r.Spending = now, &mark
+		return failed(r, "grant not saved", now), true
+	})
+	if err != nil {
+		j.Log.Debug("date a mark anew", "account", j.account.Name, "error", err)
+	}
 }
 
 // save writes the grant over the credential that it was made from, and over no other.
