@@ -31,9 +31,6 @@ func (j *job) exchange(ctx context.Context, s stand, again bool) (credential.Cre
 	ctx = context.WithoutCancel(ctx) // each step is bounded by itself
 
 	since := j.Now()
-	if !again {
-		j.memory.sent = ""
-	}
 	marking := s.renewal
 	marking.Spending = &store.Spending{Token: s.token, Generation: s.stored.Generation, By: j.holder, Since: since.UTC(), Lost: again}
 	marked, ours, err := j.Store.PutRenewal(ctx, j.account.ID, marking)

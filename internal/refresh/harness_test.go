@@ -217,13 +217,20 @@ func (b *bench) renewal() store.Renewal {
 	return all[accountID]
 }
 
-func (b *bench) parked() string {
+// state is what is stored of the account.
+func (b *bench) state() account.State {
 	b.Helper()
 	view, err := b.store.Read(b.Context(), store.Query{States: []account.ID{accountID}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if p := view.States[accountID].Parked; p != nil {
+	return view.States[accountID].State
+}
+
+// parked is why the account is parked; empty if it is not.
+func (b *bench) parked() string {
+	b.Helper()
+	if p := b.state().Parked; p != nil {
 		return p.Reason
 	}
 	return ""

@@ -2,6 +2,7 @@ package refresh_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -240,7 +241,9 @@ func TestSaveFails(t *testing.T) {
 			if err := r.Retry(t.Context()); err == nil {
 				t.Error("retry: got no error")
 			}
-			b.clock.advance(time.Hour)
+			b.bad(other, refresh.ErrTransient)
+			b.clock.advance(9 * time.Minute)
+			b.bad(other, refresh.ErrTransient) // the mark is as old as the last try
 		}
 		if got := r.Unsaved(); got != 1 {
 			t.Errorf("got %d unsaved, want 1", got)
@@ -309,6 +312,74 @@ func TestOwnerLogsInBeforeTheSending(t *testing.T) {
 	b.counts(issuertest.Counts{})
 	if m := b.renewal().Spending; m != nil {
 		t.Errorf("got the mark %+v left, want none", m)
+	}
+}
+
+// The owner logs in while an answer gets lost: the old token is not sent once more.
+func TestOwnerLogsInWhileTheAnswerIsLost(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	own := b.issuer.Login(time.Hour)
+	own.Generation = 2
+	b.issuer.Next(issuertest.Fault{Drop: true})
+	r := b.refresherWith(func(o *refresh.Options) {
+		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			b.save(own, 1)
+			return resp, err
+		})
+	})
+	b.good(r, 2)
+	b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
+}
+
+// The holder wakes up and saves while its token is being sent once more: it leaves the
+// other's mark alone, and the other, refused, finds its grant and parks nobody.
+func TestHolderWakesUpDuringTheTakeover(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	thaw := b.frozen(b.refresher(nil))
+	other := b.refresherWith(func(o *refresh.Options) {
+		o.Wait = time.Nanosecond
+		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+			b.issuer.Next(issuertest.Fault{Status: http.StatusBadRequest, Body: gone})
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			if got, err := thaw(); err != nil || got.Generation != 2 {
+				t.Errorf("the holder: got generation %d and error %v, want its grant", got.Generation, err)
+			}
+			if m := b.renewal().Spending; m == nil || !m.Lost {
+				t.Errorf("got the mark %+v, want the other's", m)
+			}
+			return resp, err
+		})
+	})
+	b.bad(other, refresh.ErrTransient)
+	b.clock.advance(10 * time.Minute)
+	got, err := other.Renew(t.Context(), b.acct, credential.Credential{Generation: 1})
+	if err != nil && !errors.Is(err, refresh.ErrTransient) {
+		t.Errorf("got generation %d and error %v, want the holder's grant, now or at the next look", got.Generation, err)
+	}
+	b.good(other, 2)
+	if r := b.renewal(); b.parked() != "" || r.Spending != nil || len(r.Refused) != 0 {
+		t.Errorf("got parked %q and renewal %+v, want neither parked nor anything left", b.parked(), r)
+	}
+}
+
+// What spent nothing is no lost answer, even where that could not be noted.
+func TestFailureThatIsNotNoted(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	writes := 0
+	r := b.refresher(func(rec store.Record) error {
+		if rec.Kind == store.KindRenewal {
+			if writes++; writes == 2 {
+				return store.ErrUnavailable
+			}
+		}
+		return nil
+	})
+	b.issuer.Next(issuertest.Fault{Status: http.StatusServiceUnavailable}, issuertest.Fault{Status: http.StatusBadRequest, Body: gone})
+	b.bad(r, refresh.ErrTransient)
+	b.bad(r, refresh.ErrOwner)
+	if got := b.parked(); got != refresh.ReasonRefused {
+		t.Errorf("got parked %q, want %q", got, refresh.ReasonRefused)
 	}
 }
 

@@ -180,6 +180,9 @@ func TestRefusedForGood(t *testing.T) {
 	}
 	b.clock.advance(24 * time.Hour)
 	b.bad(b.refresher(nil), refresh.ErrOwner) // after a restart
+	if got := b.renewal(); len(got.Refused) != 1 || got.Failures != 1 || got.Spending != nil || !b.state().Parked.Since.Equal(beginning) {
+		t.Errorf("got renewal %+v and parked since %v, want one refused token, told once", got, b.state().Parked.Since)
+	}
 
 	// The owner imports the same file again, which ends the parking.
 	same := b.stored()
