@@ -245,7 +245,7 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 		got, err := j.close(ctx, s, verdict)
 		return got, true, err
 	}
-	lease, ours, err := j.Store.TakeLease(ctx, "renew/"+string(j.account.ID), j.holder, j.Now(), j.Now().Add(leaseFor))
+	lease, ours, err := j.Store.TakeLease(ctx, store.RenewalLease(j.account.ID), j.holder, j.Now(), j.Now().Add(leaseFor))
 	if err != nil {
 		return none, true, fmt.Errorf("renew: %w: %w", ErrTransient, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"holdfast/internal/account"
 )
 
 // Lease is the right, for a limited time, to be the one that does something.
@@ -21,6 +23,9 @@ type Lease struct {
 	// ExpiresAt is when anybody may take it; in whole milliseconds.
 	ExpiresAt time.Time `json:"-"`
 }
+
+// RenewalLease is what the lease of renewing an account's login is for.
+func RenewalLease(id account.ID) string { return "renew/" + string(id) }
 
 // TakeLease takes a lease until an instant, if nobody holds one that is live at now: at
 // its very end a lease is over. Otherwise it returns the one that is held and false. A

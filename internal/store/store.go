@@ -355,7 +355,7 @@ func (s *Store) Forget(ctx context.Context, id account.ID) error {
 	if err != nil {
 		return fmt.Errorf("forget account: %w", err)
 	}
-	keys := []Key{{KindCredential, string(id)}, {KindRenewal, string(id)}, {KindState, string(id)}}
+	keys := []Key{{KindCredential, string(id)}, {KindRenewal, string(id)}, {KindLease, RenewalLease(id)}, {KindState, string(id)}}
 	if !last.IsZero() {
 		keys = append(keys, historyKeys(id, last.Add(-HistoryFor-day), last)...)
 	}

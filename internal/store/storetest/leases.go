@@ -170,6 +170,7 @@ var renewalTests = []test{
 	{"OfARemovedAccount", func(t *testing.T, h Harness) {
 		s := h.stores(t, 1)[0]
 		id := newAccount()
+		take(t, s, store.RenewalLease(id), "holder", instant(), true)
 		stored, _, err := s.PutRenewal(soon(t), id, store.Renewal{Failures: 1})
 		if err == nil {
 			err = s.Forget(soon(t), id)
@@ -180,5 +181,6 @@ var renewalTests = []test{
 		if got, ours, err := s.PutRenewal(soon(t), id, stored); err != nil || ours || got.Revision != 0 {
 			t.Errorf("got revision %d, ours %v and error %v, want a late write to lose to nothing", got.Revision, ours, err)
 		}
+		take(t, s, store.RenewalLease(id), "another", instant(), true) // of what is forgotten nobody has the lease
 	}},
 }
