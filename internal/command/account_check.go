@@ -324,11 +324,11 @@ func othersText(o checkup.Others) string {
 	switch o.Verdict {
 	case checkup.Seen:
 		r := o.Rises[len(o.Rises)-1]
-		return fmt.Sprintf("somebody else seems to use it: %s went from %.0f%% to %.0f%% between %s and %s, without requests of ours%s",
+		return fmt.Sprintf("something else than this gateway seems to use it: %s went from %.0f%% to %.0f%% between %s and %s, without requests of ours%s",
 			r.Window, 100*r.Before, 100*r.Afterwards, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), quietly)
 	case checkup.NotSeen:
-		return "no sign that somebody else uses it: watched for " + quiet + " without requests of ours"
+		return "no sign that anything else uses it: watched for " + quiet + " without requests of ours"
 	default:
-		return "whether somebody else uses it cannot be told: it was watched for " + quiet + " without requests of ours"
+		return "whether anything else uses it cannot be told: it was watched for " + quiet + " without requests of ours"
 	}
 }
