@@ -82,7 +82,7 @@ var (
 	}
 	// spoken is what several providers speak alike; each of their packages may know it, and it
 	// knows none of theirs.
-	spoken = []string{"provider/renewal", "provider/session"}
+	spoken = []string{"provider/dialect", "provider/renewal", "provider/session"}
 	// inAWS know Amazon's packages; nobody else does.
 	inAWS = []string{"awstest", "cloud", "cloudwatch", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
 )

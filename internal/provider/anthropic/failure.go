@@ -61,17 +61,6 @@ func readFailure(body []byte) failure {
 	}
 }
 
-// text is a JSON string; a value of another type is dropped alone.
-type text string
-
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*t = text(s)
-	}
-	return nil
-}
-
 func plainText(message string) string {
 	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(message, "’", "'")))
 }

@@ -169,15 +169,3 @@ func (e extraUsage) available() bool {
 	used, told := limits.Fraction(string(e.UsedCredits))
 	return !limited || !told || used < most
 }
-
-// number is a JSON number, or one in a string, as it was written; a value of another type
-// is dropped alone.
-type number string
-
-func (n *number) UnmarshalJSON(b []byte) error {
-	var j json.Number
-	if json.Unmarshal(b, &j) == nil {
-		*n = number(j)
-	}
-	return nil
-}

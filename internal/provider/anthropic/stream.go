@@ -2,11 +2,11 @@ package anthropic
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Event implements provider.Provider. message_start and ping precede content, and so does
@@ -16,7 +16,7 @@ import (
 // every delta. An event not known may carry content too, and counts as such.
 func (Provider) Event(name string, data []byte) provider.Meaning {
 	if name == "" {
-		name = eventType(data)
+		name = dialect.EventType(data)
 	}
 	switch name {
 	case "message_start", "ping":
@@ -40,15 +40,6 @@ func (Provider) Event(name string, data []byte) provider.Meaning {
 	default:
 		return provider.Content
 	}
-}
-
-// eventType reads the name of an event from its data, which repeats it.
-func eventType(data []byte) string {
-	var event struct {
-		Type text `json:"type"`
-	}
-	_ = json.Unmarshal(data, &event) // what cannot be read has no name
-	return string(event.Type)
 }
 
 func isEmptyBlock(data []byte) bool {
@@ -77,22 +68,10 @@ func completion(data []byte) provider.Meaning {
 	return provider.Content
 }
 
-// tokens is a count that may be missing, null, or something that is no count.
-type tokens struct {
-	n    int64
-	told bool
-}
-
-func (t *tokens) UnmarshalJSON(b []byte) error {
-	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
-		*t = tokens{n, true}
-	}
-	return nil
-}
-
-func (t tokens) into(field *int64) {
-	if t.told {
-		*field = t.n
+// set keeps a field where nothing was told.
+func set(field *int64, t tokens) {
+	if t.Told {
+		*field = t.N
 	}
 }
 
@@ -107,10 +86,10 @@ type usage struct {
 
 // into keeps the last told value of each field: they are cumulative.
 func (u usage) into(total *provider.Usage) {
-	u.Input.into(&total.Input)
-	u.CacheWrite.into(&total.CacheWrite)
-	u.CacheRead.into(&total.CacheRead)
-	u.Output.into(&total.Output)
+	set(&total.Input, u.Input)
+	set(&total.CacheWrite, u.CacheWrite)
+	set(&total.CacheRead, u.CacheRead)
+	set(&total.Output, u.Output)
 }
 
 // message is what usage needs of a message.
@@ -124,7 +103,7 @@ type message struct {
 // before the first message_delta, Output is a lower bound.
 func (Provider) EventUsage(u *provider.Usage, name string, data []byte) {
 	if name == "" {
-		name = eventType(data)
+		name = dialect.EventType(data)
 	}
 	switch name {
 	case "message_start":

@@ -153,29 +153,6 @@ func headerCode(h http.Header) string {
 	return string(envelope.Error.Code)
 }
 
-// text is a JSON string; a value of another type is dropped alone.
-type text string
-
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*t = text(s)
-	}
-	return nil
-}
-
-// number is a JSON number, or one in a string, as it was written; a value of another type
-// is dropped alone.
-type number string
-
-func (n *number) UnmarshalJSON(b []byte) error {
-	var j json.Number
-	if json.Unmarshal(b, &j) == nil {
-		*n = number(j)
-	}
-	return nil
-}
-
 // fields are headers told in JSON: strings, numbers or lists of strings.
 type fields http.Header
 

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Names of events that are about limits.
@@ -17,8 +18,6 @@ const (
 	codexMetadata = "codex.response.metadata"
 	metadata      = "response.metadata"
 )
-
-var done = []byte("[DONE]")
 
 // Event implements provider.Provider.
 //
@@ -34,14 +33,14 @@ var done = []byte("[DONE]")
 func (Provider) Event(name string, data []byte) provider.Meaning {
 	if name == "" || name == "message" {
 		data = bytes.TrimSpace(data)
-		if bytes.Equal(data, done) {
+		if dialect.IsDone(data) {
 			return provider.Terminal
 		}
 		if len(data) == 0 {
 			return provider.Opening // no event at all
 		}
-		if name = eventType(data); name == "" {
-			return chunk(data)
+		if name = dialect.EventType(data); name == "" {
+			return dialect.Chunk(data)
 		}
 	}
 	switch name {
@@ -57,53 +56,6 @@ func (Provider) Event(name string, data []byte) provider.Meaning {
 	}
 }
 
-// eventType reads the name of an event from its data, which repeats it.
-func eventType(data []byte) string {
-	var event struct {
-		Type text `json:"type"`
-	}
-	_ = json.Unmarshal(data, &event) // what cannot be read has no name
-	return string(event.Type)
-}
-
-// chunk says what a chunk of a stream without event names is.
-func chunk(data []byte) provider.Meaning {
-	var c struct {
-		Error   json.RawMessage `json:"error"`
-		Choices []struct {
-			Text   text                       `json:"text"` // of /v1/completions
-			Reason text                       `json:"finish_reason"`
-			Delta  map[string]json.RawMessage `json:"delta"`
-		} `json:"choices"`
-	}
-	if json.Unmarshal(data, &c) != nil {
-		return provider.Content
-	}
-	if told(c.Error) {
-		return provider.Failure
-	}
-	for _, choice := range c.Choices {
-		if choice.Text != "" || choice.Reason != "" {
-			return provider.Content
-		}
-		for field, value := range choice.Delta {
-			if field != "role" && told(value) {
-				return provider.Content
-			}
-		}
-	}
-	return provider.Opening
-}
-
-// told reports whether a JSON value says anything.
-func told(value json.RawMessage) bool {
-	switch string(value) {
-	case "", "null", `""`, "[]", "{}":
-		return false
-	}
-	return true
-}
-
 // EventReading implements provider.Provider: it reads codex.rate_limits, and the events
 // that repeat headers inside themselves. A plan's limits are no longer told in the headers
 // of every answer, so this may be all there is.
@@ -112,7 +64,7 @@ func (Provider) EventReading(name string, data []byte, at time.Time) (account.Re
 		if !bytes.Contains(data, []byte("rate_limits")) && !bytes.Contains(data, []byte(`"headers"`)) {
 			return account.Reading{}, false // most events, without reading them for their name
 		}
-		name = eventType(data)
+		name = dialect.EventType(data)
 	}
 	var r account.Reading
 	switch name {

@@ -3,31 +3,10 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
-
-// tokens is a count that may be missing, null, or something that is no count.
-type tokens struct {
-	n    int64
-	told bool
-}
-
-func (t *tokens) UnmarshalJSON(b []byte) error {
-	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
-		*t = tokens{n, true}
-	}
-	return nil
-}
-
-// or is the first of the two that was told.
-func (t tokens) or(other tokens) tokens {
-	if t.told {
-		return t
-	}
-	return other
-}
 
 // details splits a prompt's total.
 type details struct {
@@ -50,13 +29,13 @@ type usage struct {
 // into puts what was told into total. The object comes whole, so a prompt without details
 // was all uncached.
 func (u usage) into(total *provider.Usage) {
-	if prompt := u.Input.or(u.Prompt); prompt.told {
-		read := min(u.InputDetails.Cached.or(u.PromptDetails.Cached).n, prompt.n)
-		write := min(u.InputDetails.CacheWrite.or(u.PromptDetails.CacheWrite).n, prompt.n-read)
-		total.Input, total.CacheRead, total.CacheWrite = prompt.n-read-write, read, write
+	if prompt := u.Input.Or(u.Prompt); prompt.Told {
+		read := min(u.InputDetails.Cached.Or(u.PromptDetails.Cached).N, prompt.N)
+		write := min(u.InputDetails.CacheWrite.Or(u.PromptDetails.CacheWrite).N, prompt.N-read)
+		total.Input, total.CacheRead, total.CacheWrite = prompt.N-read-write, read, write
 	}
-	if output := u.Output.or(u.Completion); output.told {
-		total.Output = output.n
+	if output := u.Output.Or(u.Completion); output.Told {
+		total.Output = output.N
 	}
 }
 
@@ -81,7 +60,7 @@ func (Provider) EventUsage(u *provider.Usage, name string, data []byte) {
 		if u.Model != "" && !bytes.Contains(data, []byte("usage")) {
 			return // one of many chunks
 		}
-		if name = eventType(data); name == "" {
+		if name = dialect.EventType(data); name == "" {
 			var a answered
 			_ = json.Unmarshal(data, &a) // fields that could not be read stay untold
 			a.into(u)

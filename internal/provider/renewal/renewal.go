@@ -26,6 +26,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/limits"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Grant is a good answer. What it left out is empty or zero.
@@ -77,12 +78,12 @@ func isWord(text string) bool {
 
 // answer is everything a token endpoint may say.
 type answer struct {
-	Access    text            `json:"access_token"`
-	Refresh   text            `json:"refresh_token"`
+	Access    dialect.Text    `json:"access_token"`
+	Refresh   dialect.Text    `json:"refresh_token"`
 	ExpiresIn number          `json:"expires_in"`
-	Scope     text            `json:"scope"`
+	Scope     dialect.Text    `json:"scope"`
 	Error     json.RawMessage `json:"error"`
-	Code      text            `json:"code"`
+	Code      dialect.Text    `json:"code"`
 }
 
 // Read reads an answer. The error is a *Refusal, or wraps provider.ErrAnswerLost where a
@@ -143,17 +144,17 @@ func (g Grant) Renew(old credential.Credential, at time.Time) credential.Credent
 // beside it.
 func codesOf(a answer) []string {
 	var list []string
-	add := func(t text) {
+	add := func(t dialect.Text) {
 		if t != "" {
 			list = append(list, strings.ToLower(string(t)))
 		}
 	}
-	var name text
+	var name dialect.Text
 	_ = json.Unmarshal(a.Error, &name) // an object is none
 	add(name)
 	var inner struct {
-		Code text `json:"code"`
-		Type text `json:"type"`
+		Code dialect.Text `json:"code"`
+		Type dialect.Text `json:"type"`
 	}
 	_ = json.Unmarshal(a.Error, &inner) // a string has none
 	add(inner.Code)
@@ -163,7 +164,7 @@ func codesOf(a answer) []string {
 }
 
 // token takes a token in; one that could not go out in a header is none.
-func token(t text) credential.Secret {
+func token(t dialect.Text) credential.Secret {
 	s := strings.TrimSpace(string(t))
 	if len(s) > maxToken || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return credential.Secret{}
@@ -173,17 +174,6 @@ func token(t text) credential.Secret {
 
 // maxToken bounds a token, in bytes.
 const maxToken = 64 << 10
-
-// text is a JSON string; a value of another type is dropped alone.
-type text string
-
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*t = text(s)
-	}
-	return nil
-}
 
 // number is a JSON number, or a string that holds one.
 type number string

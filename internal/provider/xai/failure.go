@@ -93,17 +93,6 @@ func (f *failure) take(value []byte, depth int) {
 	}
 }
 
-// text is a JSON string; a value of another type is dropped alone.
-type text string
-
-func (t *text) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*t = text(s)
-	}
-	return nil
-}
-
 // word is a JSON string, or a number as it is written.
 type word string
 

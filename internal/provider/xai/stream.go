@@ -3,11 +3,11 @@ package xai
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Event implements provider.Provider, for the streams of Responses, Chat Completions and
@@ -22,11 +22,11 @@ func (Provider) Event(name string, data []byte) provider.Meaning {
 		switch {
 		case len(bytes.TrimSpace(data)) == 0:
 			return provider.Opening // no event at all
-		case isDone(data):
+		case dialect.IsDone(data):
 			return provider.Terminal
 		}
-		if name = eventType(data); name == "" {
-			return chunk(data)
+		if name = dialect.EventType(data); name == "" {
+			return dialect.Chunk(data)
 		}
 	}
 	switch name {
@@ -43,23 +43,6 @@ func (Provider) Event(name string, data []byte) provider.Meaning {
 		return provider.Failure
 	}
 	return provider.Content
-}
-
-// isDone recognizes the mark that ends a Chat Completions stream. Behind the end of a
-// Responses stream, where some servers put it too, it does no harm.
-func isDone(data []byte) bool { return string(bytes.TrimSpace(data)) == "[DONE]" }
-
-// eventType reads the name of an event from its data, which repeats it. A chunk of Chat
-// Completions has none.
-func eventType(data []byte) string {
-	if !bytes.Contains(data, []byte(`"type"`)) {
-		return ""
-	}
-	var event struct {
-		Type text `json:"type"`
-	}
-	_ = json.Unmarshal(data, &event) // what cannot be read has no name
-	return string(event.Type)
 }
 
 // isEmpty reports whether an item, part or block that is added has nothing in it yet. A
@@ -93,43 +76,6 @@ func isEmpty(data []byte) bool {
 		return false
 	}
 	return false
-}
-
-// chunk says what an event of a Chat Completions stream is.
-func chunk(data []byte) provider.Meaning {
-	var c struct {
-		Error   json.RawMessage `json:"error"`
-		Choices []struct {
-			Text         text                       `json:"text"` // of /v1/completions
-			FinishReason text                       `json:"finish_reason"`
-			Delta        map[string]json.RawMessage `json:"delta"`
-		} `json:"choices"`
-	}
-	if json.Unmarshal(data, &c) != nil {
-		return provider.Content
-	}
-	if tells(c.Error) {
-		return provider.Failure
-	}
-	for _, choice := range c.Choices {
-		if choice.Text != "" || choice.FinishReason != "" {
-			return provider.Content
-		}
-		for name, value := range choice.Delta {
-			if name != "role" && tells(value) {
-				return provider.Content
-			}
-		}
-	}
-	if c.Choices == nil && !bytes.Contains(data, []byte(`"usage"`)) {
-		return provider.Content // no chunk
-	}
-	return provider.Opening
-}
-
-// tells reports whether a value says anything.
-func tells(value json.RawMessage) bool {
-	return !strings.Contains(` null "" [] {} `, " "+string(value)+" ") && len(value) > 0
 }
 
 // EventReading implements provider.Provider: no event tells of windows (see Read).

@@ -3,23 +3,10 @@ package xai
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
-
-// tokens is a count that may be missing, null, or something that is no count.
-type tokens struct {
-	n    int64
-	told bool
-}
-
-func (t *tokens) UnmarshalJSON(b []byte) error {
-	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
-		*t = tokens{n, true}
-	}
-	return nil
-}
 
 // usage is xAI's usage object in its three spellings. num_sources_used, the counts of
 // server-side tools and context_details (the context's size after internal rounds, which
@@ -51,26 +38,26 @@ type usage struct {
 // into keeps the last told value of each field: they are cumulative.
 func (u usage) into(total *provider.Usage) {
 	switch {
-	case u.Prompt.told:
-		total.Input, total.CacheRead = split(u.Prompt.n, u.PromptDetails.Cached.n)
-	case u.Input.told:
-		if u.InputDetails.Cached.told || !u.CacheRead.told {
-			total.Input, total.CacheRead = split(u.Input.n, u.InputDetails.Cached.n)
+	case u.Prompt.Told:
+		total.Input, total.CacheRead = split(u.Prompt.N, u.PromptDetails.Cached.N)
+	case u.Input.Told:
+		if u.InputDetails.Cached.Told || !u.CacheRead.Told {
+			total.Input, total.CacheRead = split(u.Input.N, u.InputDetails.Cached.N)
 		} else {
-			total.Input = u.Input.n
+			total.Input = u.Input.N
 		}
 	}
-	if u.CacheRead.told && !u.InputDetails.Cached.told {
-		total.CacheRead = u.CacheRead.n
+	if u.CacheRead.Told && !u.InputDetails.Cached.Told {
+		total.CacheRead = u.CacheRead.N
 	}
-	if u.CacheWrite.told {
-		total.CacheWrite = u.CacheWrite.n
+	if u.CacheWrite.Told {
+		total.CacheWrite = u.CacheWrite.N
 	}
 	switch {
-	case u.Completion.told:
+	case u.Completion.Told:
 		total.Output = u.completion()
-	case u.Output.told:
-		total.Output = u.Output.n
+	case u.Output.Told:
+		total.Output = u.Output.N
 	}
 }
 
@@ -84,10 +71,10 @@ func split(prompt, cached int64) (input, read int64) {
 // completion is the output of a chat. xAI has counted reasoning beside completion_tokens
 // as well as within it; the total says which.
 func (u usage) completion() int64 {
-	if out := u.Total.n - u.Prompt.n; u.Total.told && u.Prompt.told && out-u.Completion.n == u.CompletionDetails.Reasoning.n {
+	if out := u.Total.N - u.Prompt.N; u.Total.Told && u.Prompt.Told && out-u.Completion.N == u.CompletionDetails.Reasoning.N {
 		return out
 	}
-	return u.Completion.n
+	return u.Completion.N
 }
 
 // holder is what usage needs of an answer, a chunk or an event.
@@ -114,7 +101,7 @@ func (Provider) EventUsage(u *provider.Usage, name string, data []byte) {
 		return // most events, and every chunk but the first and the last
 	}
 	if name == "" || name == "message" {
-		name = eventType(data)
+		name = dialect.EventType(data)
 	}
 	switch name {
 	case "", "message_delta": // a chunk of Chat Completions, or what has the same place for it
