@@ -55,6 +55,18 @@ func Together(accounts []Account, states []State) []State {
 	return out
 }
 
+// Sharing returns the names of the other accounts that have the same limits as accounts[i],
+// in their order; states are as stored.
+func Sharing(accounts []Account, states []State, i int) []string {
+	var names []string
+	for j := range accounts {
+		if i != j && shares(accounts[i], states[i], accounts[j], states[j]) {
+			names = append(names, accounts[j].Name)
+		}
+	}
+	return names
+}
+
 // TogetherByID is Together for states by their accounts' ids. An account without a state
 // has none.
 func TogetherByID(accounts []Account, states map[ID]State) map[ID]State {

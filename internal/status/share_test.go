@@ -25,7 +25,11 @@ func TestOrganizationsAreReportedTogether(t *testing.T) {
 		}},
 		States: map[account.ID]store.StateRecord{"1": {State: spent, Revision: 3}, "2": {State: known, Revision: 4}},
 	}
+	other := map[string]string{"marlow": "juniper", "juniper": "marlow"}
 	for _, a := range status.Of(in).Accounts {
+		if len(a.SharesWith) != 1 || a.SharesWith[0] != other[a.Name] {
+			t.Errorf("%s: got shares with %v, want %s", a.Name, a.SharesWith, other[a.Name])
+		}
 		if a.State != status.Cooldown || a.Until == nil || !a.Until.Equal(reset) {
 			t.Errorf("%s: got %s until %v, want cooldown until %s", a.Name, a.State, a.Until, reset)
 		}

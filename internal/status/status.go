@@ -84,8 +84,11 @@ type Account struct {
 	// BlockedModels are families, or single models, that the account may not serve now.
 	BlockedModels []BlockedModel `json:"blocked_models"`
 	// Lacks are features that the provider refused the account lately.
-	Lacks    []Lack `json:"lacks"`
-	LivePins int    `json:"live_pins"`
+	Lacks []Lack `json:"lacks"`
+	// SharesWith names the accounts that have the same limits, being of one organization or
+	// login; what is known of those limits shows at each of them.
+	SharesWith []string `json:"shares_with,omitempty"`
+	LivePins   int      `json:"live_pins"`
 	// InFlight is null where it is not known.
 	InFlight *int `json:"in_flight"`
 	// Serving: under policy order, new conversations go here now.
@@ -150,6 +153,7 @@ type Counts struct {
 
 // Of makes the report.
 func Of(in Input) Report {
+	stored := in.States
 	in.States = store.Together(in.Catalog.Accounts, in.States)
 	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastSwitch: lastSwitch(in.Serving)}
 	live := map[account.ID]int{}
@@ -165,9 +169,14 @@ func Of(in Input) Report {
 		}
 		section := Provider{Name: p, Policy: in.Catalog.PolicyOf(p).Name}
 		serving, ready, room := servingNow(in, p, of), false, -1.0
+		apart := make([]account.State, len(of))
+		for i, a := range of {
+			apart[i] = stored[a.ID].State
+		}
 		for i, a := range of {
 			s := in.States[a.ID]
 			entry := accountEntry(in.Now, a, s.State)
+			entry.SharesWith = account.Sharing(of, apart, i)
 			entry.Order = i + 1
 			entry.LivePins = live[a.ID]
 			if ends := vault.ExpiresAt(in.Credentials[a.ID]); !ends.IsZero() {
