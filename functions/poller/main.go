@@ -1,7 +1,8 @@
 // Command poller is the Lambda on a schedule: each event is one round of looks at usage
-// endpoints and of renewals. Its environment is HOLDFAST_TABLE, HOLDFAST_KMS_KEY_ID,
-// HOLDFAST_LOG_LEVEL and the SDK's own AWS_* variables; the owner's settings are in the
-// table.
+// endpoints and of renewals, and after it the metrics and the accounts' alarms, whoever in
+// the fleet made the round. Its environment is HOLDFAST_TABLE, HOLDFAST_KMS_KEY_ID,
+// HOLDFAST_ALARM_TOPIC, HOLDFAST_LOG_LEVEL and the SDK's own AWS_* variables; the owner's
+// settings are in the table.
 package main
 
 import (
@@ -10,13 +11,16 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"holdfast/internal/account"
 	"holdfast/internal/cloud"
+	"holdfast/internal/cloudwatch"
 	"holdfast/internal/lambdahttp"
 	"holdfast/internal/logging"
+	"holdfast/internal/metric"
 	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
@@ -39,24 +43,49 @@ func main() {
 		os.Exit(1)
 	}
 	// Whatever the schedule's event says, it means one round.
-	lambda.Start(func(ctx context.Context) error { return round(ctx, poller, log) })
+	lambda.Start(poller.round)
 }
 
-// round makes one round. An error fails the invocation, so that the platform counts it.
-func round(ctx context.Context, p *poll.Poller, log *slog.Logger) error {
+// poller is what an invocation uses.
+type poller struct {
+	*poll.Poller
+	watch *cloudwatch.Watch
+}
+
+// round makes one round and tells of it. An error fails the invocation, so that the
+// platform counts it; what can be told is told all the same.
+func (p *poller) round(ctx context.Context) error {
 	report, err := p.Round(ctx)
 	switch {
 	case err != nil:
-		log.Error("round", "error", err)
+		p.Log.Error("round", "error", err)
 	case report.Skipped != "":
-		log.Info("no round", "reason", report.Skipped)
+		p.Log.Info("no round", "reason", report.Skipped)
+	}
+	fleet, failed := p.Fleet(ctx)
+	if failed != nil { // without the store there is nothing to tell: the silence is heard
+		p.Log.Error("measure", "error", failed)
+		return errors.Join(err, failed)
+	}
+	data := metric.OfFleet(fleet)
+	if err != nil {
+		data = slices.DeleteFunc(data, func(d metric.Datum) bool { return d.Name == metric.PollerRounds })
+	}
+	for what, do := range map[string]func() error{
+		"put metrics": func() error { return p.watch.Put(ctx, fleet.Now, data) },
+		"keep alarms": func() error { return p.watch.KeepAlarms(ctx, fleet.Catalog.Accounts) },
+	} {
+		if failed := do(); failed != nil {
+			p.Log.Error(what, "error", failed)
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
 }
 
 // build wires the function. It contacts nobody: the data key is opened while the platform
 // brings the first event.
-func build(log *slog.Logger) (*poll.Poller, error) {
+func build(log *slog.Logger) (*poller, error) {
 	name := os.Getenv("HOLDFAST_TABLE")
 	if name == "" {
 		return nil, errors.New("HOLDFAST_TABLE is not set: it names the table")
@@ -82,7 +111,7 @@ func build(log *slog.Logger) (*poll.Poller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return poll.New(poll.Options{
+	rounds, err := poll.New(poll.Options{
 		Store:     known,
 		OpenBox:   func(ctx context.Context) (vault.Box, error) { return table.Box(ctx) },
 		Lookers:   provider.Lookers(providers),
@@ -90,6 +119,10 @@ func build(log *slog.Logger) (*poll.Poller, error) {
 		Log:       log,
 		Version:   version,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &poller{rounds, cloudwatch.New(cfg, name, os.Getenv("HOLDFAST_ALARM_TOPIC"))}, nil
 }
 
 func level() (l slog.Level) {
