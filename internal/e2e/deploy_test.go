@@ -188,7 +188,12 @@ func onlyWhatItNeeds(t *testing.T, d *functiontest.Deployment) {
 		}()},
 		{"write beside the data key", false, put(store.KindDataKey, "check")},
 		{"write the catalog", false, put(store.KindCatalog, "as-the-function")},
-		{"write a credential", false, put(store.KindCredential, "as-the-function")},
+		{"write a credential", true, put(store.KindCredential, "as-the-function")},
+		{"take a lease", true, put(store.KindLease, "as-the-function")},
+		{"write how a renewal goes", true, put(store.KindRenewal, "as-the-function")},
+		{"write whose an object is", true, put(store.KindOwner, "as-the-function")},
+		{"write the poller's clocks", false, put(store.KindPoll, "as-the-function")},
+		{"write history", false, put(store.KindHistory, "as-the-function")},
 		{"delete a pin", false, table.Delete(ctx, store.Key{Kind: store.KindPin, ID: "as-the-function"}, 1)},
 		{"write another table", false, func() error {
 			_, err := dynamostore.New(client, d.Table+"-2").Put(ctx, store.Record{Key: store.Key{Kind: store.KindPin, ID: "x"}, Body: body}, store.Condition{})
