@@ -23,7 +23,8 @@
 // # What it never does
 //
 // It decides nothing about names, ranges and orders (package catalog), nor about who is
-// picked (package pick). It contacts no provider.
+// picked (package pick). Of providers it asks how much is used, and renews logins, by the
+// packages for that; it never calls a model.
 package command
 
 import (
@@ -155,9 +156,8 @@ func (c *cli) root() *cobra.Command {
 	root.Version = c.Version
 	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.switchesCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
+		c.statusCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
 		notYet("forecast", "when accounts run dry is not reckoned yet; `holdfast status` shows how they stand"),
-		notYet("poll", "usage is not looked up between requests yet; `holdfast status` shows what answers told"),
 		notYet("explain", "past choices are in the log only; `holdfast pick` explains the one it would make now"))
 	root.SetHelpCommand(helpCommand())
 	// A command that only holds others is no line of its own in the usage.

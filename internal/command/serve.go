@@ -19,8 +19,6 @@ import (
 
 	"holdfast/internal/gateway"
 	"holdfast/internal/logging"
-	"holdfast/internal/provider"
-	"holdfast/internal/refresh"
 )
 
 const (
@@ -38,9 +36,9 @@ func (c *cli) serveCommand() *cobra.Command {
 	var address string
 	var demo, try bool
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Serve the gateway, until interrupted",
-		Long: "Serve the gateway, until interrupted. Running streams then may go on for 30 seconds; a second interrupt ends\n" +
-			"them at once. Log lines go to standard error, as JSON.",
+		Use: "serve", Short: "Serve the gateway and look at usage, until interrupted",
+		Long: "Serve the gateway, and look at usage endpoints beside it, until interrupted. Running streams then may go on\n" +
+			"for 30 seconds; a second interrupt ends them at once. Log lines go to standard error, as JSON.",
 		Args: exactly(""),
 	}
 	cmd.Flags().StringVar(&address, "addr", defaultAddress, "where to listen")
@@ -85,10 +83,11 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return err
 	}
-	logins, err := refresh.New(refresh.Options{
-		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
-		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version,
-	})
+	logins, err := c.keeper(d, log)
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	poller, err := c.poller(d, logins, log)
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
@@ -100,7 +99,9 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 		return errors.Join(err, d.Close())
 	}
 	stopped := keepCounts(ctx, handler, log)
-	err = c.serveOn(ctx, listener, handler, log)
+	stopPolling, polled := c.keepPolling(ctx, poller, logins, log)
+	err = c.serveOn(ctx, listener, handler, log, stopPolling)
+	polled()
 	stopped()
 	handler.Close()
 	return errors.Join(err, d.Close())
@@ -142,13 +143,17 @@ func keepCounts(ctx context.Context, handler *gateway.Gateway, log *slog.Logger)
 }
 
 // serveOn serves on a listener until ctx ends or the program is interrupted, and says so.
-func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+// stopping are called when it begins to stop, while running requests may still go on.
+func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, stopping ...func()) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerWithin,
 		IdleTimeout:       idleWithin,
 		MaxHeaderBytes:    mostHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	for _, f := range stopping {
+		server.RegisterOnShutdown(f)
 	}
 	c.warnOfPublic(listener.Addr())
 	signals := make(chan os.Signal, 2)

@@ -97,5 +97,5 @@ func (c *cli) report(ctx context.Context, d *data) (status.Report, error) {
 	if err != nil {
 		return status.Report{}, err
 	}
-	return status.Of(status.Input{Now: c.Now(), Catalog: *snap.Catalog.Catalog, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving}), nil
+	return status.Of(status.Input{Now: c.Now(), Catalog: *snap.Catalog.Catalog, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving, Poll: snap.Poll}), nil
 }

@@ -109,6 +109,39 @@ func (b *Bench) Account(name string, utilization float64) *upstreamtest.Account 
 	return up
 }
 
+// Login adds an account with a login, whose endpoints are at a base URL.
+func (b *Bench) Login(p account.Provider, name, baseURL string, c credential.Credential) {
+	b.t.Helper()
+	b.hide(c.Access.Reveal())
+	b.hide(c.Refresh.Reveal())
+	a := account.Account{ID: account.ID("acc-" + name), Name: name, Provider: p, Kind: account.Subscription, BaseURL: baseURL}
+	b.Change(func(c catalog.Catalog) (catalog.Catalog, error) { return c.AddAccount(a) })
+	box, err := b.table.Box(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := (vault.Vault{Store: b.Store, Box: box}).Save(b.t.Context(), a.ID, c, 0); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Credential is the login of an account as stored.
+func (b *Bench) Credential(name string) credential.Credential {
+	b.t.Helper()
+	box, err := b.table.Box(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c, _, err := vault.Vault{Store: b.Store, Box: box}.Load(b.t.Context(), account.ID("acc-"+name))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// Hidden are the secrets that nobody may write.
+func (b *Bench) Hidden() []string { return b.hidden() }
+
 // Limits are the headers of a reading with both windows at a utilization.
 func (b *Bench) Limits(utilization float64) http.Header {
 	return upstreamtest.Plan(utilization, b.fiveHour, utilization, b.weekly)

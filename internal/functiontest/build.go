@@ -1,6 +1,7 @@
 package functiontest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,9 +11,14 @@ import (
 	"testing"
 )
 
-// Binary is the program as a deployment has it, for this machine. It is built once, by the
-// target of the Makefile that `sam build` calls, and removed by Main.
-func Binary(t testing.TB) string {
+// Binary is the gateway's program as a deployment has it, for this machine. It is built
+// once, by the target of the Makefile that `sam build` calls, and removed by Main.
+func Binary(t testing.TB) string { return binary(t, build) }
+
+// Poller is the poller's program, in the same way.
+func Poller(t testing.TB) string { return binary(t, buildPoller) }
+
+func binary(t testing.TB, build func() (string, error)) string {
 	t.Helper()
 	path, err := build()
 	if err != nil {
@@ -25,29 +31,36 @@ func Binary(t testing.TB) string {
 // status.
 func Main(m *testing.M) int {
 	defer func() {
-		if built != "" {
-			_ = os.RemoveAll(built)
+		for _, dir := range built {
+			_ = os.RemoveAll(dir)
 		}
 	}()
 	return m.Run()
 }
 
-var built string
+// built are the folders to remove in the end.
+var built []string
 
-var build = sync.OnceValues(func() (string, error) {
-	var err error
-	if built, err = os.MkdirTemp("", "holdfast-function-"); err != nil {
+var (
+	build       = sync.OnceValues(func() (string, error) { return buildTarget("build-Gateway") })
+	buildPoller = sync.OnceValues(func() (string, error) { return buildTarget("build-Poller") })
+)
+
+func buildTarget(target string) (string, error) {
+	dir, err := os.MkdirTemp("", "holdfast-function-")
+	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("make", "--no-print-directory", "build-Gateway", "ARTIFACTS_DIR="+built, "ARCHITECTURE="+Architecture)
+	built = append(built, dir)
+	cmd := exec.CommandContext(context.Background(), "make", "--no-print-directory", target, "ARTIFACTS_DIR="+dir, "ARCHITECTURE="+Architecture)
 	if cmd.Dir, err = Root(); err != nil {
 		return "", err
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make build-Gateway: %w\n%s", err, out)
+		return "", fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
-	return filepath.Join(built, "bootstrap"), nil
-})
+	return filepath.Join(dir, "bootstrap"), nil
+}
 
 // Architecture is this machine's, in the template's words.
 var Architecture = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]

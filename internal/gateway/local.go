@@ -129,5 +129,5 @@ func statusOf(s store.Snapshot, inFlight map[account.ID]int, now time.Time) stat
 	if inFlight == nil {
 		inFlight = map[account.ID]int{}
 	}
-	return status.Of(status.Input{Now: now, Catalog: *s.Catalog.Catalog, States: s.States, Credentials: s.Credentials, Pins: s.Pins, Serving: s.Serving, InFlight: inFlight})
+	return status.Of(status.Input{Now: now, Catalog: *s.Catalog.Catalog, States: s.States, Credentials: s.Credentials, Pins: s.Pins, Serving: s.Serving, Poll: s.Poll, InFlight: inFlight})
 }

@@ -3,8 +3,7 @@
 // prints it; the gateway serves the same as status.json.
 //
 // Of reports a pure function of what was read: it does no I/O and reads no clock. It
-// never holds a secret. Forecasts and the last look at usage endpoints are not known yet;
-// their fields (forecast, last_poll) are absent.
+// never holds a secret. Forecasts are not known yet; their field (forecast) is absent.
 package status
 
 import (
@@ -33,6 +32,8 @@ type Input struct {
 	// Serving are the records of who served, for the last switch. Who serves at Now is
 	// reckoned from the rest.
 	Serving map[account.Provider]store.ServingRecord
+	// Poll is what the poller remembers.
+	Poll store.Poll
 	// InFlight counts requests by account; nil where it is not known, as in another process.
 	InFlight map[account.ID]int
 }
@@ -43,6 +44,8 @@ type Report struct {
 	Accounts  []Account  `json:"accounts"`
 	Providers []Provider `json:"providers"`
 	Totals    Totals     `json:"totals"`
+	// LastPoll is the newest look at usage endpoints; null when there was never one.
+	LastPoll *LastPoll `json:"last_poll"`
 	// LastSwitch is the newest switch of any provider; null when there was none.
 	LastSwitch *Switch `json:"last_switch"`
 }
@@ -155,7 +158,7 @@ type Counts struct {
 func Of(in Input) Report {
 	stored := in.States
 	in.States = store.Together(in.Catalog.Accounts, in.States)
-	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastSwitch: lastSwitch(in.Serving)}
+	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastPoll: lastPoll(in), LastSwitch: lastSwitch(in.Serving)}
 	live := map[account.ID]int{}
 	for _, p := range in.Pins {
 		if p.Live(in.Now) {

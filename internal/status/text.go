@@ -67,6 +67,11 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(w, "last switch: %s (%s ago), %s from %s to %s, %s, %s\n",
 			s.At.Format(minute), Span(r.At.Sub(s.At)), s.Provider, s.From.Text(), s.To.Text(), s.Mode, s.Reason)
 	}
+	if r.LastPoll != nil {
+		for _, line := range r.LastPoll.text(r.At) {
+			fmt.Fprintln(w, line)
+		}
+	}
 	h, d := r.Totals.LastHour, r.Totals.LastDay
 	_, err := fmt.Fprintf(w, "pins: last hour %d kept, %d moved, %d new; last day %d kept, %d moved, %d new\n",
 		h.Kept, h.Moved, h.New, d.Kept, d.Moved, d.New)
