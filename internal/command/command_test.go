@@ -37,7 +37,6 @@ func TestUsage(t *testing.T) {
 		{"needs KEY and VALUE", []string{"settings", "set"}},
 		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
 		{"`holdfast forecast` is not there yet:", []string{"forecast", "--json"}},
-		{"`holdfast poll` is not there yet:", []string{"poll"}},
 		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
 		{"no command `holdfast check`", []string{"check"}},
 		{"no command `holdfast account forecast`", []string{"account", "forecast"}},
@@ -63,7 +62,7 @@ func TestHelp(t *testing.T) {
 	}
 	// What does not exist yet is not offered.
 	top := b.must("help").stdout
-	for _, absent := range []string{"forecast", "poll", "explain", "completion"} {
+	for _, absent := range []string{"forecast", "explain", "completion"} {
 		if strings.Contains(top, "  "+absent) {
 			t.Errorf("help lists %s", absent)
 		}

@@ -86,14 +86,7 @@ func (c *cli) look(ctx context.Context, a account.Account, held credential.Crede
 
 // refresher renews logins for this command.
 func (c *cli) refresher(d *data) (*refresh.Refresher, error) {
-	renewers := map[account.Provider]provider.Renewer{}
-	for name, p := range c.Providers {
-		renewers[name] = p
-	}
-	return refresh.New(refresh.Options{
-		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
-		Renewers: renewers, Now: c.Now, Version: c.Version,
-	})
+	return c.keeper(d, nil)
 }
 
 // refusedImports is where refused refresh tokens of logins are remembered that never came

@@ -396,6 +396,21 @@ func TestOneStopsNoOther(t *testing.T) {
 	}
 }
 
+// TestFaultOutsideOfTurns ends the round, not the process, and leaves the next one its lease.
+func TestFaultOutsideOfTurns(t *testing.T) {
+	b := newBench(t)
+	b.login(account.OpenAI, "good").answer(codex(20, 60, false))
+	broken := b.poller(func(o *poll.Options) {
+		o.OpenBox = func(context.Context) (vault.Box, error) { panic("a fault of ours") }
+	})
+	if _, err := broken.Round(t.Context()); err == nil || strings.Contains(err.Error(), "a fault of ours") {
+		t.Errorf("got %v, want an error without internals", err)
+	}
+	if f := b.round(b.poller(), "good"); f.Result != poll.WasRead {
+		t.Errorf("the next round: got %s, want a reading", f.Result)
+	}
+}
+
 // TestKeysAreNeverAsked: keys have no usage endpoint, and nothing is done for them.
 func TestKeysAreNeverAsked(t *testing.T) {
 	b := newBench(t)
