@@ -104,7 +104,9 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	polled()
 	stopped()
 	handler.Close()
-	return errors.Join(err, d.Close())
+	last, done := context.WithTimeout(context.WithoutCancel(ctx), renewalWithin)
+	defer done()
+	return errors.Join(err, logins.Close(last), d.Close())
 }
 
 const (
@@ -112,6 +114,9 @@ const (
 	countEvery = time.Minute
 	// countWithin bounds the last time, when the program ends.
 	countWithin = 5 * time.Second
+	// renewalWithin bounds the end of a login's renewal that runs when the program ends. It
+	// is longer than one takes: what is cut off there may cost the login.
+	renewalWithin = time.Minute
 )
 
 // keepCounts has the gateway write its counts now and then. What it returns ends that, and

@@ -34,7 +34,7 @@
 //
 // # Never
 //
-// It starts nothing once its context has ended, ends nothing that it has started, and has
+// It starts nothing once its context has ended, or after Close, ends nothing that it has started, and has
 // no goroutine of its own. No log line and no error repeats what a provider said, or a
 // secret. It parks an account whose login is lost, and changes nothing else of it. When to
 // renew ahead of time is the poller's to ask (Due); what a provider's answer means, the
@@ -49,6 +49,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holdfast/internal/account"
@@ -106,6 +107,7 @@ type Refresher struct {
 
 	// holder is this Refresher in leases and marks.
 	holder string
+	closed atomic.Bool
 
 	mu         sync.Mutex
 	turns      map[account.ID]chan struct{}
@@ -239,6 +241,9 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 	verdict := s.judge(j.Now(), held, j.stance(s))
 	switch verdict {
 	case begin, repeat:
+		if j.closed.Load() {
+			return none, true, fmt.Errorf("%w: this process is stopping", ErrTransient)
+		}
 	case wait:
 		return none, false, nil
 	default:

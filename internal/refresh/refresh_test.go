@@ -258,6 +258,37 @@ func TestStartedExchangeIsNotCancelled(t *testing.T) {
 	}
 }
 
+// A stop waits for the exchange that runs, saves its grant, and begins no other.
+func TestClose(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	f := &failing{store.KindCredential, 4} // one Renew's tries, and one more
+	r := b.refresher(f.put)
+	thaw := b.frozen(r)
+	closed := make(chan error)
+	go func() { closed <- r.Close(context.Background()) }()
+	if _, err := thaw(); !errors.Is(err, refresh.ErrTransient) {
+		t.Errorf("got %v, want ErrTransient: it is not saved", err)
+	}
+	if err := <-closed; err != nil || r.Unsaved() != 0 || b.stored().Generation != 2 {
+		t.Errorf("close: got %v, %d unsaved, generation %d stored; want the grant saved", err, r.Unsaved(), b.stored().Generation)
+	}
+	b.good(r, 2) // what is stored is still found
+	b.clock.advance(9 * time.Hour)
+	b.bad(r, refresh.ErrTransient)
+	b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
+}
+
+func TestCloseGivesUp(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	r := b.refresher((&failing{store.KindCredential, -1}).put)
+	b.bad(r, refresh.ErrTransient)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Close(ctx); err == nil || r.Unsaved() != 1 {
+		t.Errorf("got %v and %d unsaved, want an error and 1", err, r.Unsaved())
+	}
+}
+
 func TestOwnerLogsInMeanwhile(t *testing.T) {
 	b := begin(t, issuertest.Options{}, nil)
 	f := issuertest.Fault{Hold: make(chan struct{}), Holding: make(chan struct{})}

@@ -193,6 +193,33 @@ func (r *Refresher) Retry(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Close lets no renewal begin any more, waits for those that run, and then saves what is
+// unsaved, all until ctx ends. A server calls it after its last request and before it
+// closes its store: with an exchange that is cut off by the end of the process, a login may
+// be lost. The error tells of grants that are not saved.
+func (r *Refresher) Close(ctx context.Context) error {
+	r.closed.Store(true)
+	r.mu.Lock()
+	all := slices.Collect(maps.Keys(r.turns))
+	r.mu.Unlock()
+	for _, id := range all {
+		leave, err := r.turn(ctx, id)
+		if err != nil {
+			return fmt.Errorf("wait for the last renewals: %w", err)
+		}
+		leave()
+	}
+	for attempt := 0; ; attempt++ {
+		err := r.Retry(ctx)
+		if r.Unsaved() == 0 {
+			return nil
+		}
+		if pause(ctx, attempt) != nil {
+			return fmt.Errorf("save the last renewed logins: %w", err)
+		}
+	}
+}
+
 func (r *Refresher) retry(ctx context.Context, a account.Account) error {
 	leave, err := r.turn(ctx, a.ID)
 	if err != nil {
