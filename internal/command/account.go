@@ -184,7 +184,7 @@ func (c *cli) writeAccount(s shown) error {
 		if rows[i][1] == "" {
 			rows[i][1] = "-"
 		}
-		fmt.Fprintf(c.Stdout, "%-20s %s\n", rows[i][0], rows[i][1])
+		fmt.Fprintf(c.Stdout, "%-20s %s\n", rows[i][0], c.asTyped(rows[i][1]))
 	}
 	return nil
 }

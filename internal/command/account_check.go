@@ -272,7 +272,7 @@ func (c *cli) writeCheck(r checked) error {
 		if row[1] == "" {
 			row[1] = "-"
 		}
-		if _, err := fmt.Fprintf(c.Stdout, "%-20s %s\n", row[0], row[1]); err != nil {
+		if _, err := fmt.Fprintf(c.Stdout, "%-20s %s\n", row[0], c.asTyped(row[1])); err != nil {
 			return err
 		}
 	}

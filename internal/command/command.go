@@ -88,12 +88,14 @@ func Run(ctx context.Context, args []string, o Options) int {
 	if err == nil {
 		return succeeded
 	}
-	fmt.Fprintln(o.Stderr, "holdfast: "+oneLine(err.Error()))
+	text := oneLine(err.Error())
 	var usage usageError
 	var invalid catalog.Invalid
 	if errors.As(err, &usage) || errors.As(err, &invalid) {
+		fmt.Fprintln(o.Stderr, "holdfast: "+text)
 		return wrongUsage
 	}
+	fmt.Fprintln(o.Stderr, "holdfast: "+c.asTyped(text))
 	return failed
 }
 

@@ -78,7 +78,7 @@ func (b *bench) runAt(place []string, stdin string, args ...string) result {
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute) // for a server that should not have begun
 	defer cancel()
 	code := command.Run(ctx, append(place, args...), b.options(strings.NewReader(stdin), &stdout, &stderr))
-	r := result{code, stdout.String(), stderr.String()}
+	r := result{code, b.bare(stdout.String()), b.bare(stderr.String())}
 	for _, secret := range []string{"EXAMPLE", "hunter2"} {
 		if strings.Contains(r.stdout+r.stderr, secret) {
 			b.t.Errorf("%v shows a secret:\n%s%s", args, r.stdout, r.stderr)
@@ -93,6 +93,11 @@ func (b *bench) runAt(place []string, stdin string, args ...string) result {
 		}
 	}
 	return r
+}
+
+// bare leaves out where the data is, which advice repeats: see TestAdviceCanBePasted.
+func (b *bench) bare(text string) string {
+	return strings.ReplaceAll(text, "holdfast "+strings.Join(b.place(), " "), "holdfast")
 }
 
 func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) command.Options {

@@ -109,7 +109,7 @@ func (c *cli) keyList() *cobra.Command {
 				return writeJSON(c.Stdout, list)
 			}
 			if len(list) == 0 {
-				c.say("There are no client keys yet. Create one: %s key create NAME%s", c.program(), c.place())
+				c.say("There are no client keys yet. Create one: holdfast key create NAME")
 				return nil
 			}
 			var rows [][]string

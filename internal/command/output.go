@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -40,7 +41,29 @@ func writeTable(w io.Writer, head string, rows [][]string) error {
 
 // say prints a confirmation for people.
 func (c *cli) say(format string, args ...any) {
-	fmt.Fprintf(c.Stderr, format+"\n", args...)
+	fmt.Fprintln(c.Stderr, c.asTyped(fmt.Sprintf(format, args...)))
+}
+
+// advised is a command line within a sentence, one that works on the data.
+var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|switches|poll|pick)\b`)
+
+// asTyped has the commands that a text advises begin as the program was started, and name
+// the data that it was told of, so that they can be pasted.
+func (c *cli) asTyped(text string) string {
+	return advised.ReplaceAllStringFunc(text, func(found string) string {
+		before, after, _ := strings.Cut(found, "holdfast")
+		return before + c.program() + c.place() + after
+	})
+}
+
+// printAsTyped writes a text for people to standard output.
+func (c *cli) printAsTyped(write func(io.Writer) error) error {
+	var page strings.Builder
+	if err := write(&page); err != nil {
+		return err
+	}
+	_, err := io.WriteString(c.Stdout, c.asTyped(page.String()))
+	return err
 }
 
 func yes(b bool) string {

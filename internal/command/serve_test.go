@@ -112,7 +112,7 @@ const hello = `{"model":"claude-sonnet-5","max_tokens":100,"messages":[{"role":"
 func TestServeTrySimulates(t *testing.T) {
 	b := newBench(t)
 	s := b.serve("--try")
-	if said := s.stderr.String(); !strings.Contains(said, "THIS IS A SIMULATION") || strings.Contains(said, "Answers are real") {
+	if said := b.bare(s.stderr.String()); !strings.Contains(said, "THIS IS A SIMULATION") || strings.Contains(said, "Answers are real") {
 		t.Errorf("nothing says that it is a simulation:\n%s", said)
 	}
 	key := s.printedKey(t)
@@ -158,7 +158,7 @@ func TestServeTryTakesKey(t *testing.T) {
 	b.env["ANTHROPIC_API_KEY"] = apiKey
 	b.program = "bin/holdfast"
 	s := b.serve("--try")
-	if said := s.stderr.String(); strings.Contains(said, "SIMULATION") || !strings.Contains(said, "bin/holdfast account remove anthropic") ||
+	if said := b.bare(s.stderr.String()); strings.Contains(said, "SIMULATION") || !strings.Contains(said, "bin/holdfast account remove anthropic") ||
 		!strings.Contains(said, "Answers are real, and are charged: account anthropic (key). For the simulation: bin/holdfast serve --demo") {
 		t.Errorf("it said:\n%s", said)
 	}
@@ -167,7 +167,7 @@ func TestServeTryTakesKey(t *testing.T) {
 	}
 	b.env["ANTHROPIC_API_KEY"] = "sk-ant-api03-EXAMPLE-another"
 	again := b.serve("--try")
-	if said := again.stderr.String(); !strings.Contains(said, "bin/holdfast account login anthropic --key-env ANTHROPIC_API_KEY") {
+	if said := b.bare(again.stderr.String()); !strings.Contains(said, "bin/holdfast account login anthropic --key-env ANTHROPIC_API_KEY") {
 		t.Errorf("another key in the environment: it said:\n%s", said)
 	}
 	if again.printedKey(t) != s.printedKey(t) {
@@ -191,7 +191,7 @@ func TestServeTryTakesKey(t *testing.T) {
 	b.must("key", "revoke", "try")
 	b.must("key", "create", "try")
 	third := b.serve("--try")
-	if said := third.stderr.String(); !strings.Contains(said, "one of your own") || !strings.Contains(said, "bin/holdfast key revoke try") || third.stdout.String() != "" {
+	if said := b.bare(third.stderr.String()); !strings.Contains(said, "one of your own") || !strings.Contains(said, "bin/holdfast key revoke try") || third.stdout.String() != "" {
 		t.Errorf("with a key of that name of the owner's: it said %q and printed %q", said, third.stdout)
 	}
 }
@@ -228,7 +228,7 @@ func TestServeTryTakesEachProvidersKey(t *testing.T) {
 			t.Errorf("what is printed lacks %q:\n%s", want, out)
 		}
 	}
-	said := s.stderr.String()
+	said := b.bare(s.stderr.String())
 	for _, want := range []string{"Answers are real, and are charged: accounts openai (key), xai (key)", "account login openai --key-env OPENAI_API_KEY"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it did not say %q:\n%s", want, said)
@@ -243,7 +243,7 @@ func TestServeWithoutTry(t *testing.T) {
 	b := newBench(t)
 	b.env["ANTHROPIC_API_KEY"] = apiKey
 	s := b.serve()
-	if said := s.stderr.String(); !strings.Contains(said, "no account yet") || s.stdout.String() != "" {
+	if said := b.bare(s.stderr.String()); !strings.Contains(said, "no account yet") || s.stdout.String() != "" {
 		t.Errorf("it said %q and printed %q; want advice and nothing", said, s.stdout)
 	}
 	if b.order() != "" {

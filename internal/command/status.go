@@ -87,7 +87,7 @@ func (c *cli) writeStatus(ctx context.Context, d *data, asJSON bool) error {
 	if asJSON {
 		return writeJSON(c.Stdout, report)
 	}
-	return report.WriteText(c.Stdout)
+	return c.printAsTyped(report.WriteText)
 }
 
 // report reads the store and makes the status of it. What is in flight is known to the

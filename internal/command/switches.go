@@ -55,7 +55,7 @@ func (c *cli) switchesCommand() *cobra.Command {
 
 func (c *cli) writeSwitches(all []status.Switch) error {
 	if len(all) == 0 {
-		c.say("There was no switch yet. Accounts take turns under policy order; `%s status` shows which policy each provider has, and who serves.", c.program())
+		c.say("There was no switch yet. Accounts take turns under policy order; `holdfast status` shows which policy each provider has, and who serves.")
 		return nil
 	}
 	var rows [][]string

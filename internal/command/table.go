@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,17 @@ func (c *cli) place() string {
 	case c.table != "":
 		return " --table " + c.table
 	case c.dir != "":
-		return " --data " + c.dir
+		return " --data " + quoted(c.dir)
 	}
 	return ""
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("/._-+:@%", r))
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -65,7 +65,7 @@ func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, e
 	if err := c.prepareDemo(ctx, d, url); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	c.say("Look at it with: %s status --data %s", c.program(), dir)
+	fmt.Fprintf(c.Stderr, "Look at it with: %s status --data %s\n", c.program(), quoted(dir)) // not the data that was named
 	return d, nil
 }
 
@@ -90,9 +90,9 @@ func (c *cli) prepareTable(ctx context.Context) (*data, error) {
 // sayOfEmpty says what is missing for a request to be served.
 func (c *cli) sayOfEmpty(all catalog.Catalog) {
 	if len(all.Accounts) == 0 {
-		c.say("There is no account yet, so every request will be refused. Add one meanwhile: %s account add NAME --provider anthropic|openai|xai --key-env VARIABLE%s", c.program(), c.place())
+		c.say("There is no account yet, so every request will be refused. Add one meanwhile: holdfast account add NAME --provider anthropic|openai|xai --key-env VARIABLE")
 	} else if len(all.Keys) == 0 {
-		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: %s key create NAME%s", c.program(), c.place())
+		c.say("There is no client key yet, so every request will be refused. Create one meanwhile: holdfast key create NAME")
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *cli) tryProvider(ctx context.Context, d *data, dir string, all catalog.
 		if err := c.add(ctx, d, account.Account{Name: name, Provider: p}, key); err != nil {
 			return err
 		}
-		c.say("It holds %s, sealed, in %s. Remove it with: %s account remove %s", variable, dir, c.program(), name)
+		c.say("It holds %s, sealed, in %s. Remove it with: holdfast account remove %s", variable, dir, name)
 	case there && a.Provider == p && a.Kind == account.Key:
 		v, err := d.vault(ctx)
 		if err != nil {
@@ -149,7 +149,7 @@ func (c *cli) tryProvider(ctx context.Context, d *data, dir string, all catalog.
 		}
 		held, _, err := v.Load(ctx, a.ID)
 		if err == nil && held.Key.Reveal() != strings.TrimSpace(text) {
-			c.say("%s is not the key that account %s was made of. To use it: %s account login %[2]s --key-env %[1]s", variable, name, c.program())
+			c.say("%s is not the key that account %s was made of. To use it: holdfast account login %[2]s --key-env %[1]s", variable, name)
 		}
 	}
 	return nil
@@ -237,7 +237,7 @@ func (c *cli) invite(ctx context.Context, d *data, url string) error {
 			return err
 		}
 	case held.Hash != hash:
-		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: %s key revoke %[1]s", tryKey, c.program())
+		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: holdfast key revoke %[1]s", tryKey)
 		return nil
 	}
 	_, err = io.WriteString(c.Stdout, invitation(all, url, secret.Reveal()))
