@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/store"
 )
 
@@ -62,11 +63,11 @@ const (
 	NotReached Result = "not-reached"
 )
 
-// Plan says whether an account is to be looked at, or why not. freshFor is how long an
-// answer's word on the allowance spares a look; everybody is the owner's wish to ask
-// whatever the clocks say.
-func Plan(s Subject, now time.Time, freshFor time.Duration, everybody bool) Result {
-	early := now.Before(s.Clock.NextAt)
+// Plan says whether an account is to be looked at, or why not. Of the settings, FreshFor is
+// how long an answer's word on the allowance spares a look. everybody is the owner's wish to
+// ask whatever the clocks say.
+func Plan(s Subject, now time.Time, settings catalog.Settings, everybody bool) Result {
+	early := now.Before(nextOf(s, now, settings.PollInterval))
 	switch parked := s.State.Parked; {
 	case !s.Watched:
 		return Unwatched
@@ -82,10 +83,34 @@ func Plan(s Subject, now time.Time, freshFor time.Duration, everybody bool) Resu
 		return Waiting
 	case parked != nil || cools(s.State, now):
 		return Due
-	case !s.Clock.AnswerAt.IsZero() && now.Before(allowanceAt(s.State, "").Add(freshFor)):
+	case !s.Clock.AnswerAt.IsZero() && now.Before(allowanceAt(s.State, "").Add(settings.FreshFor)):
 		return Fresh
 	}
 	return Due
+}
+
+// astray is how far ahead of ours an instant must lie to have come from a clock that was
+// wrong. It is not waited for then.
+const astray = time.Hour
+
+// nextOf is the instant from which an account may be looked at: its clock's, unless the
+// interval has been shortened since that was set, or it was set by a clock that was wrong.
+func nextOf(s Subject, now time.Time, interval time.Duration) time.Time {
+	c := s.Clock
+	longest := interval
+	switch {
+	case c.Failures > 0:
+		longest = backoff(interval, c.Failures, 1)
+	case s.State.Parked != nil:
+		longest = parkedLongest
+	}
+	if latest := c.LookedAt.Add(max(jittered(longest, 1), soonest)); latest.Before(c.NextAt) && !c.LookedAt.IsZero() {
+		c.NextAt = latest
+	}
+	if c.LookedAt.After(now.Add(astray)) {
+		return now
+	}
+	return c.NextAt
 }
 
 // cools reports whether the account, or a model family on it, is out of use for something

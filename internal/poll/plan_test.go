@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/poll"
 	"holdfast/internal/store"
 )
@@ -15,6 +16,8 @@ const (
 	fresh    = 10 * time.Minute
 	interval = 5 * time.Minute
 )
+
+var settings = catalog.Settings{FreshFor: fresh, PollInterval: interval}
 
 // read is a state with one reading of a window.
 func read(window string, at time.Time, source account.Source) account.State {
@@ -56,6 +59,13 @@ func TestPlan(t *testing.T) {
 		{"backed off from", account.State{}, store.Clock{NextAt: t0.Add(ns), Failures: 1}, false, poll.BackingOff, poll.BackingOff},
 		{"backed off from until now", account.State{}, store.Clock{NextAt: t0, Failures: 9}, false, poll.Due, poll.Due},
 
+		{"the interval was shortened", account.State{}, store.Clock{LookedAt: t0.Add(-6 * time.Minute), NextAt: t0.Add(24 * time.Hour)}, false, poll.Due, poll.Due},
+		{"the interval was shortened just now", account.State{}, store.Clock{LookedAt: t0.Add(-6*time.Minute + ns), NextAt: t0.Add(24 * time.Hour)}, false, poll.Waiting, poll.Due},
+		{"backed off from by a longer interval", account.State{}, store.Clock{LookedAt: t0.Add(-30 * time.Minute), NextAt: t0.Add(24 * time.Hour), Failures: 9}, false, poll.BackingOff, poll.BackingOff},
+		{"backed off from by a longer interval for long", account.State{}, store.Clock{LookedAt: t0.Add(-36 * time.Minute), NextAt: t0.Add(24 * time.Hour), Failures: 9}, false, poll.Due, poll.Due},
+		{"a clock an hour ahead", account.State{}, store.Clock{LookedAt: t0.Add(time.Hour), NextAt: t0.Add(65 * time.Minute)}, false, poll.Waiting, poll.Due},
+		{"a clock that was wrong", account.State{}, store.Clock{LookedAt: t0.Add(time.Hour + ns), NextAt: t0.Add(65 * time.Minute)}, false, poll.Due, poll.Due},
+
 		{"answers that tell, just not silent", read(account.Weekly, t0.Add(-fresh+ns), account.FromAnswer), answered, false, poll.Fresh, poll.Due},
 		{"answers that tell, silent for ten minutes", read(account.Weekly, t0.Add(-fresh), account.FromAnswer), answered, false, poll.Due, poll.Due},
 		{"answers that tell, looked at since", read(account.Weekly, t0.Add(-6*time.Minute), account.FromPoll), answered, false, poll.Fresh, poll.Due},
@@ -83,10 +93,10 @@ func TestPlan(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := poll.Subject{State: tt.state, Clock: tt.clock, Watched: !tt.unwatched}
-			if got := poll.Plan(s, t0, fresh, false); got != tt.want {
+			if got := poll.Plan(s, t0, settings, false); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if got := poll.Plan(s, t0, fresh, true); got != tt.asked {
+			if got := poll.Plan(s, t0, settings, true); got != tt.asked {
 				t.Errorf("asked by the owner: got %s, want %s", got, tt.asked)
 			}
 		})

@@ -167,14 +167,14 @@ func (r *running) setClocks(ctx context.Context, base store.PollRecord) (store.P
 		clocks := map[account.ID]store.Clock{}
 		for _, t := range r.turns {
 			c := t.Clock
-			if s := stored.Clocks[t.Account.ID]; s.LookedAt.After(r.at) {
+			if s := stored.Clocks[t.Account.ID]; s.LookedAt.After(r.at) && !s.LookedAt.After(r.Now().Add(astray)) {
 				c = s // a later round's, of which this one, frozen meanwhile, does not know
 			}
 			if c != (store.Clock{}) {
 				clocks[t.Account.ID] = c
 			}
 		}
-		if r.at.After(stored.RoundAt) {
+		if r.at.After(stored.RoundAt) || stored.RoundAt.After(r.Now().Add(astray)) {
 			stored.RoundAt = r.at
 		}
 		stored.Clocks = clocks

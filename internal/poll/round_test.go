@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"holdfast/internal/account"
@@ -393,6 +394,76 @@ func TestOneStopsNoOther(t *testing.T) {
 	}
 	if !strings.Contains(b.log.String(), "a fault of ours") {
 		t.Error("want the panic in the log")
+	}
+}
+
+// silence is a Caller whose calls to some hosts get no answer.
+type silence struct{ at map[string]bool }
+
+func (s silence) Do(ctx context.Context, _ provider.Call, baseURL string) (provider.Reply, error) {
+	if s.at[baseURL] {
+		<-ctx.Done()
+		return provider.Reply{}, errors.New("no answer")
+	}
+	return provider.Reply{Status: http.StatusOK, At: t0, Body: []byte(`{"config":{"creditUsagePercent":7,"currentPeriod":{"type":"WEEKLY","end":"2027-03-10T10:00:00Z"}}}`)}, nil
+}
+
+// TestSilentHosts: more silent accounts than have their turn at once cost the others some of
+// the round's time, and no more.
+func TestSilentHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		caller := silence{map[string]bool{}}
+		for i := range 9 {
+			a := account.Account{ID: account.ID(fmt.Sprint("acc-", i)), Name: fmt.Sprint("silent-", i), Provider: account.XAI, Kind: account.Subscription, BaseURL: fmt.Sprint("https://silent-", i, ".example")}
+			if i == 8 {
+				a.Name, a.BaseURL = "good", "https://good.example"
+			}
+			caller.at[a.BaseURL] = i < 8
+			b.add(a, credential.Credential{Generation: 1, Access: credential.NewSecret("EXAMPLE")})
+		}
+		began := time.Now()
+		report, err := b.poller(func(o *poll.Options) { o.Caller = caller }).Round(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range report.Accounts {
+			want := poll.HasFailed
+			if f.Account.Name == "good" {
+				want = poll.WasRead
+			}
+			if f.Result != want {
+				t.Errorf("%s: got %s (%s), want %s", f.Account.Name, f.Result, f.Trouble, want)
+			}
+		}
+		if took := time.Since(began); took > time.Minute { // of the bubble's clock
+			t.Errorf("the round took %v, want less than until the next", took)
+		}
+	})
+}
+
+// TestFrozenRound: a round that wakes up long after its lease takes no clock back to what it
+// knew.
+func TestFrozenRound(t *testing.T) {
+	b := newBench(t)
+	e := b.login(account.OpenAI, "tansy")
+	asked, thaw := make(chan struct{}), make(chan struct{})
+	e.answer(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-thaw
+		codex(10, 10, false)(w, r)
+	})
+	var first sync.WaitGroup
+	first.Go(func() { _, _ = b.poller().Round(t.Context()) })
+	<-asked
+	b.advance(20 * time.Minute)
+	e.answer(says(http.StatusTooManyRequests, `{}`))
+	later := b.round(b.poller(), "tansy")
+	close(thaw)
+	first.Wait()
+	p, err := b.store.Poll(t.Context())
+	if c := p.Clocks["acc-tansy"]; err != nil || later.Result != poll.HasFailed || c.Failures != 1 || !c.NextAt.Equal(t0.Add(25*time.Minute)) || !p.RoundAt.Equal(t0.Add(20*time.Minute)) {
+		t.Errorf("got %+v at %v (%v), want the later round's", c, p.RoundAt, err)
 	}
 }
 

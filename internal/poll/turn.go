@@ -89,7 +89,7 @@ func (r *running) prepare(ctx context.Context, accounts []account.Account) error
 		if t.looker != nil {
 			t.Watched = len(t.looker.Looks(a.Kind, t.credential)) > 0
 		}
-		t.Result = Plan(Subject{t.State.State, t.Clock, t.Watched}, r.at, r.settings.FreshFor, r.everybody)
+		t.Result = Plan(Subject{t.State.State, t.Clock, t.Watched}, r.at, r.settings, r.everybody)
 		t.Trouble = t.Clock.Trouble
 		dead := t.State.Parked != nil && t.State.Parked.Kind == account.BadCredential
 		t.renew = r.Refresher != nil && !dead && refresh.Due(t.credential, r.at)

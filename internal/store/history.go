@@ -84,7 +84,7 @@ func (s *Store) AddHistory(ctx context.Context, id account.ID, p Point) (bool, e
 	return false, fmt.Errorf("write history: %w", ErrConflict)
 }
 
-// History reads an account's points from since on, the oldest first, in one round trip.
+// History reads an account's points from since to now, the oldest first, in one round trip.
 // Points older than HistoryFor at now are not among them, whether the backend still has
 // them or not.
 func (s *Store) History(ctx context.Context, id account.ID, since, now time.Time) ([]Point, error) {
@@ -111,7 +111,7 @@ func (s *Store) History(ctx context.Context, id account.ID, since, now time.Time
 			return nil, fmt.Errorf("decode history of %s: %w", r.ID, err)
 		}
 		for _, p := range d.points() {
-			if !p.At.Before(since) {
+			if !p.At.Before(since) && !p.At.After(now) {
 				points = append(points, p)
 			}
 		}
@@ -173,7 +173,9 @@ func (d *pointsOfDay) add(p Point) bool {
 			row = append(row, untold)
 		}
 		w := p.Windows[name]
-		row[1+2*i] = int64(math.Round(min(max(w.Utilization, 0), fullest) * steps))
+		if u := min(max(w.Utilization, 0), fullest); !math.IsNaN(u) {
+			row[1+2*i] = int64(math.Round(u * steps))
+		}
 		if !w.ResetAt.IsZero() {
 			row[2+2*i] = w.ResetAt.Unix() - d.Day
 		}
@@ -191,7 +193,7 @@ func (d *pointsOfDay) points() []Point {
 		}
 		p := Point{At: time.Unix(d.Day+row[0], 0).UTC(), Windows: map[string]PointWindow{}}
 		for i, name := range d.Windows {
-			if len(row) < 3+2*i || row[1+2*i] == untold {
+			if len(row) < 3+2*i || row[1+2*i] < 0 {
 				continue
 			}
 			w := PointWindow{Utilization: float64(row[1+2*i]) / steps}

@@ -141,7 +141,7 @@ var historyTests = []test{
 			since, now time.Time
 			want       []store.Point
 		}{
-			{"the oldest at its last instant", time.Time{}, midnight, want},
+			{"the oldest at its last instant, and nothing from after", time.Time{}, midnight, want[:3]},
 			{"and an hour later", time.Time{}, midnight.Add(time.Hour), want[1:]},
 			{"from midnight on", midnight, midnight.Add(time.Hour), want[2:]},
 			{"from a later day on", midnight.Add(48 * time.Hour), midnight.Add(time.Hour), nil},
