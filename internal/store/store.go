@@ -351,27 +351,37 @@ func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte,
 // history. It is for accounts that have left the catalog; forgetting twice is no error. A
 // round that runs meanwhile may leave a point of history, which ends by itself.
 func (s *Store) Forget(ctx context.Context, id account.ID) error {
-	last, err := s.forgetClock(ctx, id)
+	err := s.forgetAll(ctx, id, Key{KindCredential, string(id)}, Key{KindRenewal, string(id)}, Key{KindLease, RenewalLease(id)})
 	if err != nil {
 		return fmt.Errorf("forget account: %w", err)
 	}
-	keys := []Key{{KindCredential, string(id)}, {KindRenewal, string(id)}, {KindLease, RenewalLease(id)}, {KindState, string(id)}}
+	return nil
+}
+
+// ForgetState removes what an account's answers and looks taught, its history, its clock and
+// its count of placements, as for an account never seen. It is for an account whose
+// credential is now somebody else's.
+func (s *Store) ForgetState(ctx context.Context, id account.ID) error {
+	if err := s.forgetAll(ctx, id); err != nil {
+		return fmt.Errorf("forget an account's state: %w", err)
+	}
+	return nil
+}
+
+// forgetAll removes keys, and after them what was read of an account.
+func (s *Store) forgetAll(ctx context.Context, id account.ID, keys ...Key) error {
+	last, err := s.forgetClock(ctx, id)
+	if err != nil {
+		return err
+	}
+	keys = append(keys, Key{KindState, string(id)})
 	if !last.IsZero() {
 		keys = append(keys, historyKeys(id, last.Add(-HistoryFor-day), last)...)
 	}
 	for _, key := range keys {
 		if err := s.forget(ctx, key); err != nil {
-			return fmt.Errorf("forget account: %w", err)
+			return err
 		}
-	}
-	return nil
-}
-
-// ForgetState removes what an account's answers taught and its count of placements, as
-// for an account never seen. It is for an account whose credential is now somebody else's.
-func (s *Store) ForgetState(ctx context.Context, id account.ID) error {
-	if err := s.forget(ctx, Key{KindState, string(id)}); err != nil {
-		return fmt.Errorf("forget an account's state: %w", err)
 	}
 	return nil
 }

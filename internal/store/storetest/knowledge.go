@@ -330,8 +330,17 @@ var forgetTests = []test{
 		seal(t, s, id, "x", 0, true, store.SealedRecord{Sealed: []byte("x"), Revision: 1})
 		place(t, s, id, 0, 1, true)
 		fold(t, s, id, store.StateRecord{}, reading(instant(), account.Weekly, 0.5))
+		now := instant()
+		addPoint(t, s, id, point(now, 0.5), true)
+		setClock(t, s, id, store.Clock{PointAt: now})
 		if err := s.ForgetState(soon(t), id); err != nil {
 			t.Fatal(err)
+		}
+		if points := pointsOf(t, s, id, now.Add(-time.Hour), now); len(points) != 0 {
+			t.Errorf("got history %v, want none", points)
+		}
+		if clock, ok := readPoll(t, s).Clocks[id]; ok {
+			t.Errorf("got clock %+v, want none", clock)
 		}
 		c, err := s.Credential(soon(t), id)
 		if st := readState(t, s, id); err != nil || c.Revision != 1 || st.Revision != 0 || st.Placed != 0 || st.Seen() {
