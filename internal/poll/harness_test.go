@@ -237,7 +237,8 @@ type renewer struct {
 	mu      sync.Mutex
 	renewed []string
 	fails   error
-	saved   int // how often Retry was called
+	parks   bool // where it fails
+	saved   int  // how often Retry was called
 	unsaved int
 }
 
@@ -246,6 +247,12 @@ func (r *renewer) Renew(ctx context.Context, a account.Account, held credential.
 	defer r.mu.Unlock()
 	r.renewed = append(r.renewed, a.Name)
 	if r.fails != nil {
+		if r.parks {
+			r.b.learn(a.Name, func(s account.State) account.State {
+				s.Parked = &account.Parked{Since: r.b.clock(), Kind: account.BadCredential}
+				return s
+			})
+		}
 		return credential.Credential{}, r.fails
 	}
 	c, revision, err := r.b.vault.Load(ctx, a.ID)

@@ -19,6 +19,7 @@ import (
 	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/refresh"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
 )
@@ -211,9 +212,13 @@ func TestRefusedTwice(t *testing.T) {
 	if f.Result != poll.HasFailed || len(b.renewer.renewals()) != 1 || len(e.calls()) != 2 || b.state("tansy").Parked != nil {
 		t.Errorf("got %s, parked %v, want a failed look after one renewal and two calls", f.Result, b.state("tansy").Parked)
 	}
-	b.renewer.fails = errors.New("the login needs its owner")
+	b.renewer.fails = fmt.Errorf("renew: %w", refresh.ErrOwner)
+	b.renewer.parks = true
 	b.advance(5 * time.Minute)
 	f = b.round(b.poller(), "tansy")
+	if f.State.Parked == nil {
+		t.Error("the report does not say that the refresher has parked the account")
+	}
 	if f.Result != poll.HasFailed || !strings.Contains(f.Trouble, "needs its owner") || len(e.calls()) != 1 || f.Clock.Failures != 2 {
 		t.Errorf("got %s (%s) %+v, want a failed look that tells of the renewal", f.Result, f.Trouble, f.Clock)
 	}

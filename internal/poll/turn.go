@@ -193,6 +193,11 @@ func (r *running) renew(ctx, process context.Context, t *turn) error {
 		return errors.New("too little of the round's time is left")
 	}
 	next, err := r.Refresher.Renew(ctx, t.Account, t.credential)
+	if errors.Is(err, refresh.ErrOwner) { // the account is parked by now, and the report is to say so
+		if view, err := r.Store.Read(ctx, store.Query{States: []account.ID{t.Account.ID}}); err == nil {
+			t.State = view.States[t.Account.ID]
+		}
+	}
 	if err != nil {
 		return err
 	}
