@@ -84,9 +84,8 @@ type Input struct {
 
 // Sibling is another account of the same provider.
 type Sibling struct {
-	Account   account.Account
-	State     account.State
-	Principal string
+	Account account.Account
+	State   account.State
 }
 
 // Point is how full windows were read to be at an instant.
@@ -137,8 +136,8 @@ type Owner struct {
 	// Verdict is Personal, Team or Unknown.
 	Verdict   Verdict `json:"verdict"`
 	Principal string  `json:"principal,omitempty"`
-	// SharedWith are siblings of the same principal or organization: they spend one
-	// allowance.
+	// SharedWith are siblings that have the same limits, as account.Together tells it: they
+	// spend one allowance.
 	SharedWith []string `json:"shared_with"`
 }
 
@@ -254,13 +253,11 @@ func owner(in Input) Owner {
 	if o.Verdict != Personal && o.Verdict != Team {
 		o.Verdict = Unknown
 	}
+	accounts, states := []account.Account{in.Account}, []account.State{in.State}
 	for _, s := range in.Siblings {
-		principal := in.Principal != "" && in.Principal == s.Principal
-		organization := in.State.Organization != "" && in.State.Organization == s.State.Organization
-		if principal || organization {
-			o.SharedWith = append(o.SharedWith, s.Account.Name)
-		}
+		accounts, states = append(accounts, s.Account), append(states, s.State)
 	}
+	o.SharedWith = append(o.SharedWith, account.Sharing(accounts, states, 0)...)
 	return o
 }
 

@@ -93,19 +93,19 @@ func TestPlans(t *testing.T) {
 func TestOwner(t *testing.T) {
 	in := checkup.Input{Now: t0, Owner: checkup.Personal, Principal: "user-1"}
 	in.Account, in.State = login("own", "", nil)
-	in.State.Organization = "org-1"
+	in.State.Organization, in.State.Principal = "org-1", "user-1"
 	for _, s := range []struct{ name, principal, organization string }{
 		{"same-person", "user-1", ""}, {"same-organization", "", "org-1"}, {"another", "user-2", "org-2"}, {"untold", "", ""},
 	} {
 		a, state := login(s.name, "", nil)
-		state.Organization = s.organization
-		in.Siblings = append(in.Siblings, checkup.Sibling{Account: a, State: state, Principal: s.principal})
+		state.Organization, state.Principal = s.organization, s.principal
+		in.Siblings = append(in.Siblings, checkup.Sibling{Account: a, State: state})
 	}
 	want := checkup.Owner{Verdict: checkup.Personal, Principal: "user-1", SharedWith: []string{"same-person", "same-organization"}}
 	if diff := cmp.Diff(want, checkup.Of(in).Owner); diff != "" {
 		t.Errorf("owner (-want +got):\n%s", diff)
 	}
-	in.Owner, in.Principal, in.State.Organization = "", "", ""
+	in.Owner, in.Principal, in.State.Organization, in.State.Principal = "", "", "", ""
 	want = checkup.Owner{Verdict: checkup.Unknown, SharedWith: []string{}}
 	if diff := cmp.Diff(want, checkup.Of(in).Owner); diff != "" {
 		t.Errorf("of nobody known (-want +got):\n%s", diff)

@@ -11,7 +11,6 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
-	"holdfast/internal/credential"
 	"holdfast/internal/credentialfile"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -61,8 +60,10 @@ func (c *cli) accountAdd() *cobra.Command {
 		if got.login != nil && got.login.Provider != p {
 			return fmt.Errorf("import %s: this is the login of %s, which belongs to %s; say --provider %[3]s", from.importFile, got.login.Client, got.login.Provider)
 		}
-		return c.with(cmd.Context(), func(d *data) error {
-			return c.add(cmd.Context(), d, account.Account{Name: args[0], Provider: p, BaseURL: baseURL}, got)
+		ctx, stop := unhurried(cmd.Context())
+		defer stop()
+		return c.with(ctx, func(d *data) error {
+			return c.add(ctx, d, account.Account{Name: args[0], Provider: p, BaseURL: baseURL}, got)
 		})
 	}
 	return cmd
@@ -112,9 +113,14 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 	if _, err := v.Save(ctx, a.ID, got.Credential, 0); err != nil {
 		return err
 	}
-	var proved proof
+	proved := proof{held: got.Credential}
 	if got.login != nil && !got.unchecked {
-		if proved, err = c.prove(ctx, d, a, got); err != nil {
+		proved, err = c.prove(ctx, d, a, got)
+		if err == nil && ctx.Err() != nil && !proved.renewed {
+			err = errors.New("interrupted")
+		}
+		ctx = context.WithoutCancel(ctx) // what was begun is brought to an end
+		if err != nil {
 			return errors.Join(fmt.Errorf("%w; nothing was added", err), d.Forget(ctx, a.ID))
 		}
 		got.Credential = proved.held
@@ -138,7 +144,7 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 		return err
 	}
 	c.sayOfLogin(a, got, proved)
-	return c.sayOfSharers(ctx, d, *next.Catalog, a, got.Credential)
+	return c.sayOfSharers(ctx, d, a.Name)
 }
 
 // hadSubscription reports whether the notice on terms was shown before.
@@ -167,26 +173,4 @@ func (c *cli) sayOfLogin(a account.Account, got obtained, proved proof) {
 	case !got.ExpiresAt.IsZero():
 		c.say("This login has no refresh token and cannot be renewed: it serves until %s. Then: holdfast account login %s --import FILE", ends, a.Name)
 	}
-}
-
-// sayOfSharers tells of accounts that spend the same allowance: two logins of one principal
-// are not twice as much.
-func (c *cli) sayOfSharers(ctx context.Context, d *data, all catalog.Catalog, a account.Account, held credential.Credential) error {
-	if held.Principal == "" {
-		return nil
-	}
-	v, err := d.vault(ctx)
-	if err != nil {
-		return err
-	}
-	for _, other := range all.Of(a.Provider) {
-		if other.ID == a.ID || other.Kind != a.Kind {
-			continue
-		}
-		theirs, _, err := v.Load(ctx, other.ID)
-		if err == nil && theirs.Principal == held.Principal {
-			c.say("Account %s is a login of the same principal: both spend one allowance.", other.Name)
-		}
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -48,8 +49,10 @@ func (c *cli) accountCheck() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	noLook := cmd.Flags().Bool("no-look", false, "contact nobody: judge by what is stored")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.with(cmd.Context(), func(d *data) error {
-			r, err := c.check(cmd.Context(), d, args[0], !*noLook)
+		ctx, stop := unhurried(cmd.Context())
+		defer stop()
+		return c.with(ctx, func(d *data) error {
+			r, err := c.check(ctx, d, args[0], !*noLook)
 			if err != nil {
 				return err
 			}
@@ -88,21 +91,15 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 	if err != nil {
 		return checked{}, err
 	}
+	states := d.whose(ctx, snap)
 	in := checkup.Input{
-		Now: now, Account: a, State: snap.States[a.ID].State, Owner: r.Credential.Owner, Principal: r.Credential.Principal,
-		Points: readings(points, now.Add(-watchedFor), before.State, snap.States[a.ID].State), Ours: ours(a, snap.Pins, now),
+		Now: now, Account: a, State: states[a.ID], Owner: r.Credential.Owner, Principal: r.Credential.Principal,
+		Points: readings(points, now.Add(-watchedFor), before.State, states[a.ID]), Ours: ours(a, snap.Pins, now),
 	}
 	for _, s := range snap.Catalog.Of(a.Provider) {
-		if s.ID == a.ID {
-			continue
+		if s.ID != a.ID {
+			in.Siblings = append(in.Siblings, checkup.Sibling{Account: s, State: states[s.ID]})
 		}
-		sibling := checkup.Sibling{Account: s, State: snap.States[s.ID].State}
-		if v, err := d.vault(ctx); err == nil {
-			if held, err := v.Open(s.ID, snap.Credentials[s.ID]); err == nil {
-				sibling.Principal = held.Principal
-			}
-		}
-		in.Siblings = append(in.Siblings, sibling)
 	}
 	r.Report = checkup.Of(in)
 	return r, nil
@@ -139,7 +136,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account, before 
 	}
 	rules := account.Rules{BarePause: all.Settings().BarePause, Overage: a.Overage}
 	_, err = d.Fold(ctx, a.ID, before, func(s account.State) (account.State, bool) {
-		next := s.Observe(reading, before.Placed, rules)
+		next := s.Observe(reading, before.Placed, rules).LoginOf(held.Principal)
 		return next, account.WorthStoring(s, next)
 	})
 	return lookFacts{At: told(reading.At)}, err
@@ -149,16 +146,13 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account, before 
 func (c *cli) lookRenewed(ctx context.Context, d *data, a account.Account, held credential.Credential) (account.Reading, error) {
 	renewed := false
 	renew := func() error {
-		r, err := c.refresher(d)
+		r, err := c.keeper(d, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
 		renewed = true
 		held, err = r.Renew(ctx, a, held)
-		for tries := 0; r.Unsaved() > 0 && tries < 3; tries++ {
-			_ = r.Retry(ctx) // what is still unsaved then, the error says
-		}
-		return err
+		return errors.Join(err, c.saveLogins(ctx, r))
 	}
 	if held.Expired(c.Now()) {
 		if err := renew(); err != nil {

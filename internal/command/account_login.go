@@ -34,8 +34,10 @@ func (c *cli) accountLogin() *cobra.Command {
 		if err := from.check(cmd); err != nil {
 			return err
 		}
-		return c.with(cmd.Context(), func(d *data) error {
-			a, state, err := d.account(cmd.Context(), args[0])
+		ctx, stop := unhurried(cmd.Context())
+		defer stop()
+		return c.with(ctx, func(d *data) error {
+			a, state, err := d.account(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -43,7 +45,7 @@ func (c *cli) accountLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.login(cmd.Context(), d, a, state, got, otherPrincipal)
+			return c.login(ctx, d, a, state, got, otherPrincipal)
 		})
 	}
 	return cmd
@@ -100,7 +102,12 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	var proved proof
 	var renewal store.Renewal
 	if got.login != nil && !got.unchecked {
-		if proved, renewal, err = c.proveApart(ctx, d, a, got); err != nil {
+		proved, renewal, err = c.proveApart(ctx, d, a, got)
+		if err == nil && ctx.Err() != nil && !proved.renewed {
+			err = errors.New("interrupted")
+		}
+		ctx = context.WithoutCancel(ctx) // what was begun is brought to an end
+		if err != nil {
 			return fmt.Errorf("%w; account %s keeps the credential that it has", err, a.Name)
 		}
 		got.Credential = proved.held
@@ -130,12 +137,13 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		}
 		state = store.StateRecord{}
 	}
-	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) { return s.LoggedIn(got.Generation), true })
+	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) {
+		return s.LoggedIn(got.Generation).LoginOf(got.Principal), true
+	})
 	if err != nil {
 		return fmt.Errorf("the new credential is saved, but the account's state is not; run this again: %w", err)
 	}
-	next, err := d.change(ctx, record)
-	if err != nil {
+	if _, err := d.change(ctx, record); err != nil {
 		return fmt.Errorf("the new credential is saved, but not its plan, nor that it is held: %w", err)
 	}
 	c.say("Account %s has a new credential.", a.Name)
@@ -143,7 +151,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return err
 	}
 	c.sayOfLogin(a, got, proved)
-	return c.sayOfSharers(ctx, d, *next.Catalog, a, got.Credential)
+	return c.sayOfSharers(ctx, d, a.Name)
 }
 
 func somebodyElses(name string) error {
@@ -172,12 +180,12 @@ func (c *cli) proveApart(ctx context.Context, d *data, a account.Account, got ob
 	if _, err := v.Save(ctx, apart.ID, got.Credential, 0); err != nil {
 		return proof{}, store.Renewal{}, err
 	}
-	defer func() { err = errors.Join(err, d.Forget(ctx, apart.ID)) }()
+	defer func() { err = errors.Join(err, d.Forget(context.WithoutCancel(ctx), apart.ID)) }()
 	p, err := c.prove(ctx, d, apart, got)
 	if err != nil {
 		return p, store.Renewal{}, err
 	}
-	renewals, err := d.Renewals(ctx, []account.ID{apart.ID})
+	renewals, err := d.Renewals(context.WithoutCancel(ctx), []account.ID{apart.ID})
 	return p, renewals[apart.ID], err
 }
 

@@ -80,7 +80,7 @@ func TestImportCodex(t *testing.T) {
 
 	// The same person in the same workspace has one allowance, however often it logs in.
 	second := b.file("second.json", strings.ReplaceAll(codexFile(t, fresh), "rt-EXAMPLE", "rt-EXAMPLE-second"))
-	if r := b.must("account", "add", "twice", "--provider", "openai", "--import", second, "--base-url", v.url); !strings.Contains(r.stderr, "Account tansy is a login of the same principal: both spend one allowance") {
+	if r := b.must("account", "add", "twice", "--provider", "openai", "--import", second, "--base-url", v.url); !strings.Contains(r.stderr, "It has the same limits as tansy: together they spend one allowance") {
 		t.Errorf("got %s", r.stderr)
 	}
 }

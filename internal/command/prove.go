@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 
 	"holdfast/internal/account"
 	"holdfast/internal/apicall"
@@ -84,9 +89,10 @@ func (c *cli) look(ctx context.Context, a account.Account, held credential.Crede
 	return account.Reading{}, asked, err
 }
 
-// refresher renews logins for this command.
-func (c *cli) refresher(d *data) (*refresh.Refresher, error) {
-	return c.keeper(d, nil)
+// unhurried is a context for a command that may renew a login: an interrupt ends it, and
+// does not come between a token that was sent and its answer.
+func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 // refusedImports is where refused refresh tokens of logins are remembered that never came
@@ -111,22 +117,18 @@ func (c *cli) renew(ctx context.Context, d *data, a account.Account, p *proof) e
 	if before {
 		return errors.New("its refresh token was refused before and is not sent again")
 	}
-	r, err := c.refresher(d)
+	r, err := c.keeper(d, slog.New(slog.DiscardHandler)) // what is to be said, the command says
 	if err != nil {
 		return err
 	}
 	next, err := r.Renew(ctx, a, p.held)
-	for tries := 0; r.Unsaved() > 0 && tries < 3; tries++ {
-		_ = r.Retry(ctx) // what is still unsaved then, Unsaved tells
-	}
-	if r.Unsaved() == 0 && err != nil && !errors.Is(err, refresh.ErrOwner) {
-		// It may have been saved by Retry.
-		v, verr := d.vault(ctx)
-		if verr != nil {
-			return verr
-		}
-		if stored, _, lerr := v.Load(ctx, a.ID); lerr == nil && stored.Generation > p.held.Generation {
-			next, err = stored, nil
+	if r.Unsaved() > 0 {
+		if c.saveLogins(ctx, r) == nil {
+			v, verr := d.vault(ctx)
+			if verr != nil {
+				return verr
+			}
+			next, _, err = v.Load(context.WithoutCancel(ctx), a.ID)
 		}
 	}
 	switch {
@@ -190,9 +192,9 @@ func refusedBefore(ctx context.Context, d *data, token string) (bool, error) {
 	return false, nil
 }
 
-// learn folds what a proof read into the account's state.
+// learn folds whose the login is, and what a proof read, into the account's state.
 func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) error {
-	if p.reading.Empty() {
+	if p.reading.Empty() && p.held.Principal == "" {
 		return nil
 	}
 	view, err := d.Read(ctx, store.Query{Catalog: true, States: []account.ID{a.ID}})
@@ -201,6 +203,50 @@ func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) er
 	}
 	base := view.States[a.ID]
 	rules := account.Rules{BarePause: view.Catalog.Settings().BarePause, Overage: a.Overage}
-	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Observe(p.reading, base.Placed, rules), true })
+	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) {
+		return s.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal), true
+	})
 	return err
+}
+
+// whose are the states of a snapshot, each with the principal of its credential, as far as
+// that can be opened from here.
+func (d *data) whose(ctx context.Context, snap store.Snapshot) map[account.ID]account.State {
+	states := map[account.ID]account.State{}
+	v, err := d.vault(ctx)
+	for _, a := range snap.Catalog.Accounts {
+		s := snap.States[a.ID].State
+		if stored, there := snap.Credentials[a.ID]; err == nil && there {
+			if held, err := v.Open(a.ID, stored); err == nil {
+				s = s.LoginOf(held.Principal)
+			}
+		}
+		states[a.ID] = s
+	}
+	return states
+}
+
+// sayOfSharers tells of accounts that have the same limits: two logins of one principal are
+// not twice as much.
+func (c *cli) sayOfSharers(ctx context.Context, d *data, name string) error {
+	snap, err := d.Snapshot(ctx, true)
+	if err != nil {
+		return err
+	}
+	byID := d.whose(ctx, snap)
+	states := make([]account.State, len(snap.Catalog.Accounts))
+	at := -1
+	for i, a := range snap.Catalog.Accounts {
+		states[i] = byID[a.ID]
+		if a.Name == name {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil // removed just now
+	}
+	if others := account.Sharing(snap.Catalog.Accounts, states, at); len(others) > 0 {
+		c.say("It has the same limits as %s: together they spend one allowance.", strings.Join(others, ", "))
+	}
+	return nil
 }

@@ -88,7 +88,7 @@ func TestReadmeCommands(t *testing.T) {
 
 func isCommand(word string) bool {
 	switch word {
-	case "serve", "account", "policy", "key", "settings", "status", "switches", "pick", "function-url", "version", "help":
+	case "serve", "account", "policy", "key", "settings", "status", "switches", "poll", "pick", "function-url", "version", "help":
 		return true
 	}
 	return false
