@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credentialfile"
+	"holdfast/internal/status"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
 )
@@ -164,6 +166,13 @@ func (c *cli) sayOfLogin(a account.Account, got obtained, proved proof) {
 	}
 	if proved.warning != "" {
 		c.say("Whether the login is good is not known yet: %s. Its first use will show.", proved.warning)
+	}
+	if !proved.reading.Empty() {
+		var parts []string
+		for _, w := range status.WindowsOf(proved.reading, c.Now()) {
+			parts = append(parts, w.Name+" "+w.Text(c.Now()))
+		}
+		c.say("The login is good. Its usage: %s.", status.Plain(strings.Join(parts, ", ")))
 	}
 	c.say("%s", got.login.TwoRefreshers())
 	ends := got.ExpiresAt.Format(time.RFC3339)

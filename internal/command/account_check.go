@@ -73,7 +73,7 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 	var r checked
 	switch {
 	case !look:
-		r.Look.Trouble = "not asked for"
+		r.Look.Trouble = "they were not asked for"
 	default:
 		if r.Look, err = c.freshLook(ctx, d, a, before); err != nil {
 			return checked{}, err
@@ -256,7 +256,7 @@ func (c *cli) writeCheck(r checked) error {
 	rows = append(rows, []string{"others", othersText(r.Others)})
 	look := "asked for just now"
 	if r.Look.Trouble != "" {
-		look = "not asked for now: " + r.Look.Trouble
+		look = "no fresh figures: " + r.Look.Trouble
 	}
 	rows = append(rows, []string{"usage", look})
 	if remedy := r.Status.Remedy(); remedy != "" {

@@ -87,7 +87,7 @@ func TestAccountCheck(t *testing.T) {
 		}
 	}
 	asked := len(v.took())
-	if r := b.must("account", "check", "marlow", "--no-look"); !strings.Contains(r.stdout, "not asked for") || len(v.took()) != asked {
+	if r := b.must("account", "check", "marlow", "--no-look"); !strings.Contains(r.stdout, "they were not asked for") || len(v.took()) != asked {
 		t.Errorf("with --no-look: asked %d times more, and said\n%s", len(v.took())-asked, r.stdout)
 	}
 	b.refuses(1, `no account "nobody"`, "account", "check", "nobody")

@@ -145,6 +145,9 @@ func TestImportProves(t *testing.T) {
 			if r.code != 0 || (tt.warned != "") != strings.Contains(r.stderr, "not known yet") || !strings.Contains(r.stderr, tt.warned) {
 				t.Fatalf("got status %d, want a warning with %q:\n%s", r.code, tt.warned, r.stderr)
 			}
+			if slices.ContainsFunc(tt.looks, func(a answer) bool { return a == usage }) != strings.Contains(r.stderr, "The login is good. Its usage: five-hour 12% for 3h00m, weekly 41% for 4d00h.") {
+				t.Errorf("what the look told is not said:\n%s", r.stderr)
+			}
 			s, vault := b.sealed()
 			defer shut(t, s)
 			snap, err := s.Snapshot(t.Context(), false)
