@@ -108,7 +108,81 @@ func (c claudeCode) turn(prompt string) result {
 	return command(c.t, c.project, c.env, c.path, "-c", "-p", prompt)
 }
 
-// openCode is opencode with Anthropic's models behind the base URL.
+// file writes a file of the client's own below its home.
+func (a *agent) file(path, content string) {
+	a.t.Helper()
+	path = filepath.Join(a.home, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		a.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// codex is Codex with a provider of the owner's own.
+type codex struct{ *agent }
+
+func newCodex(t *testing.T, base, key string) codex {
+	t.Helper()
+	c := codex{newAgent(t, "codex", "HOLDFAST_KEY="+key)}
+	c.file(".codex/config.toml", `model = "gpt-5.5"
+model_provider = "holdfast"
+
+[model_providers.holdfast]
+name = "holdfast"
+base_url = "`+base+`/v1"
+env_key = "HOLDFAST_KEY"
+wire_api = "responses"
+`)
+	return c
+}
+
+// start begins a new session with a first turn; turn goes on with it.
+func (c codex) start(prompt string) result {
+	c.t.Helper()
+	return command(c.t, c.project, c.env, c.path, "exec", "--skip-git-repo-check", prompt)
+}
+
+func (c codex) turn(prompt string) result {
+	c.t.Helper()
+	return command(c.t, c.project, c.env, c.path, "exec", "--skip-git-repo-check", "resume", "--last", prompt)
+}
+
+// grok is the Grok CLI with a model of the owner's own. The model's table has the model's
+// own name: once a session was resumed, the CLI remembers that name and no other, and
+// under it would find its built-in model, at xAI's own host.
+type grok struct{ *agent }
+
+func newGrok(t *testing.T, base, key string) grok {
+	t.Helper()
+	g := grok{newAgent(t, "grok", "HOLDFAST_KEY="+key)}
+	g.file(".grok/config.toml", `[models]
+default = "grok-4.6"
+
+[model."grok-4.6"]
+model = "grok-4.6"
+name = "Grok via holdfast"
+base_url = "`+base+`/v1"
+api_backend = "responses"
+env_key = "HOLDFAST_KEY"
+context_window = 500000
+`)
+	return g
+}
+
+// start begins a new session with a first turn; turn goes on with it.
+func (g grok) start(prompt string) result {
+	g.t.Helper()
+	return command(g.t, g.project, g.env, g.path, "-p", prompt)
+}
+
+func (g grok) turn(prompt string) result {
+	g.t.Helper()
+	return command(g.t, g.project, g.env, g.path, "-c", "-p", prompt)
+}
+
+// openCode is opencode with Anthropic's and OpenAI's models behind the base URL.
 type openCode struct{ *agent }
 
 func newOpenCode(t *testing.T, base, key string) openCode {
@@ -116,12 +190,11 @@ func newOpenCode(t *testing.T, base, key string) openCode {
 	// It would install a plugin package of its own from the network, which nothing needs.
 	o := openCode{newAgent(t, "opencode",
 		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_offline=true")}
+	behind := map[string]any{"options": map[string]string{"baseURL": base + "/v1", "apiKey": key}}
 	config, err := json.Marshal(map[string]any{
 		"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled",
 		"model": "anthropic/claude-sonnet-4-5", "small_model": "anthropic/claude-haiku-4-5",
-		"provider": map[string]any{"anthropic": map[string]any{
-			"options": map[string]string{"baseURL": base + "/v1", "apiKey": key},
-		}},
+		"provider": map[string]any{"anthropic": behind, "openai": behind},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +209,18 @@ func newOpenCode(t *testing.T, base, key string) openCode {
 func (o openCode) start(prompt string) result {
 	o.t.Helper()
 	return command(o.t, o.project, o.env, o.path, "run", prompt)
+}
+
+// startWith begins a new session with another model than the default; turnWith goes on
+// with the last session.
+func (o openCode) startWith(model, prompt string) result {
+	o.t.Helper()
+	return command(o.t, o.project, o.env, o.path, "run", "-m", model, prompt)
+}
+
+func (o openCode) turnWith(model, prompt string) result {
+	o.t.Helper()
+	return command(o.t, o.project, o.env, o.path, "run", "-c", "-m", model, prompt)
 }
 
 // answered checks that a turn went well for its user: exit 0 and the text on the screen.

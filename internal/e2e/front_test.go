@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 type exchange struct {
 	method, path string
 	asked        http.Header
+	sent         *bytes.Buffer // the client's body; complete once its turn is over
 	status       int
 	answered     http.Header
 	body         *bytes.Buffer // complete once the client's turn is over
@@ -44,12 +46,18 @@ func newFront(t *testing.T) *front {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			r.SetURL(f.target)
+			sent := &bytes.Buffer{}
+			if r.Out.Body != nil {
+				r.Out.Body = copied{io.TeeReader(r.Out.Body, sent), r.Out.Body}
+			}
+			r.Out = r.Out.WithContext(context.WithValue(r.Out.Context(), sentKey{}, sent))
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			body := &bytes.Buffer{}
+			sent, _ := resp.Request.Context().Value(sentKey{}).(*bytes.Buffer)
 			f.mu.Lock()
 			f.seen = append(f.seen, exchange{
-				resp.Request.Method, resp.Request.URL.Path, resp.Request.Header.Clone(),
+				resp.Request.Method, resp.Request.URL.Path, resp.Request.Header.Clone(), sent,
 				resp.StatusCode, resp.Header.Clone(), body,
 			})
 			f.mu.Unlock()
@@ -62,6 +70,9 @@ func newFront(t *testing.T) *front {
 	f.url = server.URL
 	return f
 }
+
+// sentKey is where a request's context has the copy of its body.
+type sentKey struct{}
 
 type copied struct {
 	io.Reader
