@@ -16,7 +16,6 @@ func codexPlans(t *testing.T) (b *bench, workspaces map[string]string) {
 	b, one, two := withLogins(t, "openai", upstreamtest.StartOpenAI(t))
 	for _, a := range []*upstreamtest.Account{b.one, b.two} {
 		a.Always(upstreamtest.OpenAIGood(codexRoom()))
-		a.OnPath(upstreamtest.CodexUsage, upstreamtest.CodexUsed(20, time.Now().Add(3*time.Hour), 30, time.Now().Add(80*time.Hour)))
 	}
 	return b, map[string]string{one.name: one.workspace, two.name: two.workspace}
 }

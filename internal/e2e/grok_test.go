@@ -13,9 +13,6 @@ import (
 func grokPlans(t *testing.T) *bench {
 	t.Helper()
 	b, _, _ := withLogins(t, "xai", upstreamtest.StartXAI(t))
-	for _, a := range []*upstreamtest.Account{b.one, b.two} {
-		a.OnPath(upstreamtest.GrokUsage, upstreamtest.GrokUsed(12, time.Now().Add(80*time.Hour)))
-	}
 	return b
 }
 
@@ -107,30 +104,55 @@ func (b *bench) settled(g grok, want string) {
 	b.t.Fatalf("no new session was answered %q", want)
 }
 
-// The refusals in which xAI tells that an allowance is spent: with each the client stops at
-// once, knows why, and its conversation stays where its reasoning can be read.
+// The refusals in which xAI tells that an allowance is spent. With each the client stops and
+// says why, and the conversation stays where its reasoning can be read.
 func TestGrokStopsWhenItsPlanIsSpent(t *testing.T) {
-	for _, refusal := range []string{"balance-exhausted", "spending-limit", "out-of-credits"} {
-		t.Run(refusal, func(t *testing.T) {
-			b := grokPlans(t)
+	for _, c := range []struct {
+		name, refusal string
+		// unknown: nothing was ever learnt of the account's allowance, so neither is when it
+		// returns, nor whether the subscription is still there.
+		unknown bool
+		says    string
+		state   string
+		// requests is how often the client asks in a turn: after a 429 once more, by itself.
+		requests int
+	}{
+		{"402", "balance-exhausted", false, "usage balance exhausted", "cooldown", 1},
+		{"403", "spending-limit", false, "run out of credits", "cooldown", 1},
+		{"429", "out-of-credits", false, "ran out of credits", "cooldown", 2},
+		{"402 of unknown allowance", "balance-exhausted", true, "only one account can continue this conversation, and it needs its owner", "parked", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBenchOn(t, upstreamtest.StartXAI(t))
+			add := func(name string, n int) *upstreamtest.Account {
+				l := newLogin("xai", name, n, time.Now().Add(6*time.Hour).Truncate(time.Second))
+				if !c.unknown {
+					return b.addLogin("xai", l)
+				}
+				b.secrets = append(b.secrets, l.access, l.refresh)
+				b.imported("xai", l, "--no-check")
+				return b.up.Account(l.name, l.access)
+			}
+			b.one, b.two = add("one", 1), add("two", 2)
 			b.serve()
 			g := newGrok(t, b.front.url, b.key)
 			answered(t, "first turn", g.start("hello"), byAccount(b.one))
-			b.one.Always(upstreamtest.XAIRefusal(refusal))
+			b.one.Always(upstreamtest.XAIRefusal(c.refusal))
 			b.up.Forget()
 			before := len(b.front.exchanges())
 			got := g.turn("go on")
-			if got.code == 0 || !strings.Contains(got.all(), "only one account can continue this conversation") {
-				t.Errorf("second turn: got exit %d and %q, want a failure that says why", got.code, got.all())
+			if got.code == 0 || !strings.Contains(got.all(), c.says) {
+				t.Errorf("second turn: got exit %d and %q, want a failure that says %q", got.code, got.all(), c.says)
 			}
+			b.until("one", c.state, func(s shown) bool { return s.State == c.state })
 			posts := 0
 			for _, e := range b.front.exchanges()[before:] {
 				if e.method == http.MethodPost {
 					posts++
 				}
 			}
-			if posts != 1 {
-				t.Errorf("second turn: got %d requests of the client, want 1: nothing is tried again", posts)
+			if posts != c.requests {
+				t.Errorf("second turn: got %d requests of the client, want %d", posts, c.requests)
 			}
 			if n := len(turns(b.two.Requests())); n != 0 {
 				t.Errorf("requests to the other account: got %d, want none: what the conversation remembers is encrypted for the first", n)

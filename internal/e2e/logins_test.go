@@ -86,18 +86,39 @@ func (l login) file(t *testing.T, provider string) string {
 func withLogins(t *testing.T, provider string, up *upstreamtest.Upstream) (*bench, login, login) {
 	t.Helper()
 	b := newBenchOn(t, up)
+	t.Cleanup(func() { b.sealed() })
 	ends := time.Now().Add(6 * time.Hour).Truncate(time.Second)
 	one, two := newLogin(provider, "one", 1, ends), newLogin(provider, "two", 2, ends)
 	b.one, b.two = b.addLogin(provider, one), b.addLogin(provider, two)
 	return b, one, two
 }
 
-// addLogin adds a login's account to the program and to the upstream.
+// addLogin makes a login's account at the upstream, whose allowance has room, and adds it
+// from its client's file. What is added is proved by a look at its usage.
 func (b *bench) addLogin(provider string, l login) *upstreamtest.Account {
 	b.t.Helper()
 	b.secrets = append(b.secrets, l.access, l.refresh)
-	b.importLogin(provider, l)
-	return b.up.Account(l.name, l.access)
+	a := b.up.Account(l.name, l.access)
+	b.roomy(a)
+	b.imported(provider, l)
+	return a
+}
+
+// imported runs the command that adds a login from its client's file.
+func (b *bench) imported(provider string, l login, more ...string) {
+	b.t.Helper()
+	before := len(b.up.Requests())
+	added := b.run(nil, append([]string{"account", "add", l.name, "--provider", provider, "--import", l.file(b.t, provider), "--base-url", b.up.URL}, more...)...)
+	b.quiet("account add", added.all())
+	if looks := len(b.up.Requests()) - before; len(more) == 0 && looks != 1 {
+		b.t.Errorf("account add %s: got %d calls and %q, want one look at its usage", l.name, looks, added.all())
+	}
+}
+
+// roomy lets an account's usage endpoint tell that there is room.
+func (b *bench) roomy(a *upstreamtest.Account) {
+	a.OnPath(upstreamtest.CodexUsage, upstreamtest.CodexUsed(20, time.Now().Add(3*time.Hour), 30, time.Now().Add(80*time.Hour)))
+	a.OnPath(upstreamtest.GrokUsage, upstreamtest.GrokUsed(12, time.Now().Add(80*time.Hour)))
 }
 
 // turns are the requests for an answer of a model that an account got, other calls (of
