@@ -146,9 +146,14 @@ func (b *bench) withAccounts() *bench {
 
 func (b *bench) addKey(name, key string) *upstreamtest.Account {
 	b.t.Helper()
+	return b.addKeyOf("anthropic", name, key)
+}
+
+func (b *bench) addKeyOf(provider, name, key string) *upstreamtest.Account {
+	b.t.Helper()
 	b.secrets = append(b.secrets, key)
 	b.run([]string{"E2E_ACCOUNT_KEY=" + key}, "account", "add", name,
-		"--provider", "anthropic", "--key-env", "E2E_ACCOUNT_KEY", "--base-url", b.up.URL)
+		"--provider", provider, "--key-env", "E2E_ACCOUNT_KEY", "--base-url", b.up.URL)
 	return b.up.Account(name, key)
 }
 
