@@ -59,14 +59,14 @@ build-Gateway build-Poller: # what `sam build` calls, with the folder in ARTIFAC
 function-build-Gateway := gateway
 function-build-Poller := poller
 
-# The most that the function may weigh when it is uploaded, in bytes.
+# The most that a function may weigh when it is uploaded, in bytes.
 MAX_ZIP := 6000000
 
 .PHONY: validate
-validate: $(SAM) ## Check the template, and build and weigh the function as a deployment does
+validate: $(SAM) ## Check the template, and build and weigh the functions as a deployment does
 	@$(SAM) validate --lint --region us-east-1
 	@$(SAM) build
-	@$(dir $(SAM))python internal/awstest/weigh.py .aws-sam/build/Gateway $(MAX_ZIP)
+	@for function in Gateway Poller; do $(dir $(SAM))python internal/awstest/weigh.py .aws-sam/build/$$function $(MAX_ZIP); done
 
 $(SAM):
 	@bash internal/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)" sam

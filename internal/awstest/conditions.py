@@ -1,16 +1,21 @@
-"""Runs MiniStack with condition keys of policies that AWS knows and MiniStack does not:
-dynamodb:LeadingKeys and kms:EncryptionContext:NAME. Without them a policy that names them
-would either fail or prove nothing. What a condition means is MiniStack's to decide.
+"""Runs MiniStack with what AWS checks of a request and MiniStack does not: the condition
+keys dynamodb:LeadingKeys, kms:EncryptionContext:NAME and cloudwatch:namespace, and which
+alarms a request to CloudWatch is about where it comes as CBOR, as from Go's SDK. Without
+them a policy that names them would either fail or prove nothing. What a policy means is
+MiniStack's to decide.
 
 The partition key of a table is taken to be "pk".
 """
 
 import json
 
+import cbor2
 from ministack.core import iam_actions
 from ministack.app import main
 
 without = iam_actions.request_tag_context
+action_without = iam_actions.extract_iam_action
+resource_without = iam_actions.extract_resource_arn
 
 
 def leading_keys(request):
@@ -21,18 +26,43 @@ def leading_keys(request):
     return [value for item in items for value in item.get("pk", {}).values()]
 
 
+def in_cbor(service, path, headers):
+    return service == "monitoring" and "/operation/" in path and "cbor" in headers.get("content-type", "")
+
+
+def extract_iam_action(service, method, path, headers, body, params):
+    if in_cbor(service, path, headers):
+        return "cloudwatch:" + path.rsplit("/", 1)[1]
+    return action_without(service, method, path, headers, body, params)
+
+
+def extract_resource_arn(service, method, path, headers, body, params, region, account):
+    if not in_cbor(service, path, headers):
+        return resource_without(service, method, path, headers, body, params, region, account)
+    if "Alarm" not in path.rsplit("/", 1)[1]:
+        return "*"  # metrics are no resources
+    request = cbor2.loads(body or b"\xa0")
+    # A look at alarms needs the right to see all of them, whatever it names. Of several
+    # that are to be deleted the first stands for all.
+    names = [request.get("AlarmName")] if "AlarmName" in request else request.get("AlarmNames", ["*"])
+    name = "*" if path.endswith("/DescribeAlarms") else names[0]
+    return f"arn:aws:cloudwatch:{region}:{account}:alarm:{name}"
+
+
 def request_tag_context(service, action, body, params):
-    context = without(service, action, body, params)
-    if service not in ("dynamodb", "kms"):
-        return context
-    request = json.loads(body or b"{}")
-    if service == "kms":
-        for name, value in request.get("EncryptionContext", {}).items():
+    context = without(service, action, body, params) if service != "monitoring" else {}
+    if service == "monitoring" and action == "cloudwatch:PutMetricData" and body[:1] not in (b"A", b"{"):
+        context["cloudwatch:namespace"] = cbor2.loads(body).get("Namespace", "")
+    elif service == "kms":
+        for name, value in json.loads(body or b"{}").get("EncryptionContext", {}).items():
             context["kms:EncryptionContext:" + name] = value
-    elif keys := leading_keys(request):
-        context["dynamodb:LeadingKeys"] = keys
+    elif service == "dynamodb":
+        if keys := leading_keys(json.loads(body or b"{}")):
+            context["dynamodb:LeadingKeys"] = keys
     return context
 
 
 iam_actions.request_tag_context = request_tag_context
+iam_actions.extract_iam_action = extract_iam_action
+iam_actions.extract_resource_arn = extract_resource_arn
 main()
