@@ -96,7 +96,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has gone
 	}
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	_, operation, inJSON := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if !inJSON {
+		_, operation, _ = strings.Cut(r.URL.Path, "/operation/")
+	}
 	x := &Exchange{Operation: operation, Body: body, writer: w, request: r, upstream: f.upstream}
 	if trouble := f.next(operation); trouble != nil {
 		trouble(x)

@@ -5,18 +5,28 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 )
 
-// Refuse answers with an error of DynamoDB's or KMS's by its code, such as
+// Refuse answers with an error of the service's by its code, such as
 // "ThrottlingException". Nothing is applied.
 func Refuse(status int, code string) Trouble {
 	return func(x *Exchange) { x.refuse(status, code) }
 }
 
 func (x *Exchange) refuse(status int, code string) {
-	body := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"brought about by a test"}`, code)
+	const said = "brought about by a test"
+	if strings.HasPrefix(x.request.Header.Get("Content-Type"), "application/cbor") { // as CloudWatch has it
+		body := []byte{0xa2} // a map of two
+		for _, text := range []string{"__type", "com.amazonaws.cloudwatch#" + code, "message", said} {
+			body = append(append(body, 0x78, byte(len(text))), text...) // a text, its length in a byte
+		}
+		x.Answer(status, http.Header{"Content-Type": {"application/cbor"}, "Smithy-Protocol": {"rpc-v2-cbor"}}, body)
+		return
+	}
+	body := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"%s"}`, code, said)
 	x.Answer(status, http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, []byte(body))
 }
 

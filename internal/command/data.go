@@ -33,6 +33,9 @@ type data struct {
 	// box opens what is sealed. For a table it asks a key service, so only those ask for it
 	// who need it.
 	box func(context.Context) (*seal.Box, error)
+	// removeAlarms removes the alarms of an account by its name. It is nil for a directory,
+	// which has none.
+	removeAlarms func(context.Context, string) error
 }
 
 func (d *data) vault(ctx context.Context) (vault.Vault, error) {

@@ -21,6 +21,8 @@ type Table interface {
 	Box(context.Context) (*seal.Box, error)
 	// Environment is what a function needs in its environment to open the same table.
 	Environment(context.Context) ([]string, error)
+	// RemoveAlarms removes the alarms of an account by its name; none there is no error.
+	RemoveAlarms(ctx context.Context, account string) error
 }
 
 // openTableWithin bounds the search for the owner's AWS identity: an SSO login that is
@@ -32,7 +34,7 @@ func (c *cli) openTable(ctx context.Context) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &data{Store: store.New(t), box: t.Box}, nil
+	return &data{Store: store.New(t), box: t.Box, removeAlarms: t.RemoveAlarms}, nil
 }
 
 func (c *cli) namedTable(ctx context.Context) (Table, error) {

@@ -11,14 +11,17 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/google/go-cmp/cmp"
 
 	"holdfast/internal/account"
+	"holdfast/internal/alarm"
 	"holdfast/internal/awstest"
 	"holdfast/internal/cloud/profile"
+	"holdfast/internal/cloudwatch"
 	"holdfast/internal/command"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
@@ -300,6 +303,43 @@ func TestRemoveTriesAgain(t *testing.T) {
 		if pk := it["pk"].(*types.AttributeValueMemberS).Value; !strings.HasPrefix(pk, "catalog#") && !strings.HasPrefix(pk, "datakey#") {
 			t.Errorf("%s is still there", pk)
 		}
+	}
+}
+
+// TestRemoveRemovesAlarms: a stack that is deleted afterwards leaves no alarm behind. Where
+// they cannot be removed the account is all the same.
+func TestRemoveRemovesAlarms(t *testing.T) {
+	b, front := newTableBench(t)
+	b.add("work", "home")
+	cfg := awstest.Config(front.URL)
+	login := account.Account{Name: "work", Provider: account.Anthropic, Kind: account.Subscription}
+	key := account.Account{Name: "home", Provider: account.Anthropic, Kind: account.Key}
+	if err := cloudwatch.New(cfg, b.table, "").KeepAlarms(t.Context(), []account.Account{login, key}); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (names []string) {
+		t.Helper()
+		prefix := alarm.Prefix(b.table)
+		out, err := sdk.NewFromConfig(cfg).DescribeAlarms(t.Context(), &sdk.DescribeAlarmsInput{AlarmNamePrefix: &prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range out.MetricAlarms {
+			names = append(names, strings.TrimPrefix(*a.AlarmName, prefix))
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"home-parked", "work-parked", "work-renewal"}, left()); diff != "" {
+		t.Fatalf("(-want +got)\n%s", diff)
+	}
+	b.must("account", "remove", "work")
+	if diff := cmp.Diff([]string{"home-parked"}, left()); diff != "" {
+		t.Errorf("account work is removed (-want +got)\n%s", diff)
+	}
+	front.Always("DeleteAlarms", awstest.Refuse(http.StatusForbidden, "AccessDenied"))
+	const want = "Its alarms, if it had any, are still there: AWS does not let you remove the alarms of account home: this identity needs cloudwatch:DeleteAlarms on "
+	if got := b.must("account", "remove", "home").stderr; !strings.Contains(got, want) || !strings.Contains(got, "The poller removes them with its next round") {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

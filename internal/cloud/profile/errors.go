@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
 	"github.com/aws/smithy-go"
 
+	"holdfast/internal/alarm"
 	"holdfast/internal/store"
 )
 
@@ -118,6 +119,16 @@ func (n named) untold(err error) error {
 	if errors.As(err, &api) && slices.Contains(denied, api.ErrorCode()) {
 		return says(err, "which KMS key wraps the data key of table %s cannot be looked up: set HOLDFAST_KMS_KEY_ID, or let this identity do dynamodb:DescribeTable and dynamodb:ListTagsOfResource on the table (%s)",
 			n.table, api.ErrorMessage())
+	}
+	return n.explain(err)
+}
+
+// left says why an account's alarms could not be removed.
+func (n named) left(err error, account string) error {
+	var api smithy.APIError
+	if errors.As(err, &api) && slices.Contains(denied, api.ErrorCode()) {
+		return says(err, "AWS does not let you remove the alarms of account %s: this identity needs cloudwatch:DeleteAlarms on %s* (%s)",
+			account, alarm.Prefix(n.table), api.ErrorMessage())
 	}
 	return n.explain(err)
 }

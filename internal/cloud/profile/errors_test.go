@@ -29,6 +29,7 @@ func TestTrouble(t *testing.T) {
 		_, err := table.Box(t.Context())
 		return err
 	}
+	alarms := func(table *profile.Table) error { return table.RemoveAlarms(t.Context(), "juniper") }
 	denied := awstest.Refuse(http.StatusBadRequest, "AccessDeniedException")
 	for _, c := range []struct {
 		name        string
@@ -42,6 +43,8 @@ func TestTrouble(t *testing.T) {
 		{"DeniedTags", "ListTagsOfResource", denied, box, "set HOLDFAST_KMS_KEY_ID, or let this identity do dynamodb:DescribeTable and dynamodb:ListTagsOfResource", false},
 		{"DeniedDescription", "DescribeTable", denied, box, "set HOLDFAST_KMS_KEY_ID, or let this identity do dynamodb:DescribeTable and dynamodb:ListTagsOfResource", false},
 		{"DeniedKMS", "GenerateDataKey", denied, box, "it needs kms:GenerateDataKey on the KMS key", false},
+		{"DeniedAlarms", "DeleteAlarms", denied, alarms, "AWS does not let you remove the alarms of account juniper: this identity needs cloudwatch:DeleteAlarms on " + tagged + "-login-*", false},
+		{"NoCloudWatch", "DeleteAlarms", awstest.Lose, alarms, "CloudWatch cannot be reached at http://127.0.0.1:", false},
 		{"Expired", "BatchGetItem", awstest.Refuse(http.StatusBadRequest, "ExpiredTokenException"), read, "the AWS credentials have expired: log in again (aws sso login)", true},
 		{"NotAccepted", "BatchGetItem", awstest.Refuse(http.StatusBadRequest, "UnrecognizedClientException"), read, "AWS does not accept these credentials in region us-east-1", true},
 		{"Throttled", "BatchGetItem", awstest.Refuse(http.StatusBadRequest, "ThrottlingException"), read, "DynamoDB is throttling requests for table " + tagged, true},

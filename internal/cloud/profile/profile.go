@@ -23,6 +23,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"holdfast/internal/cloud"
+	"holdfast/internal/cloudwatch"
 	"holdfast/internal/seal"
 )
 
@@ -72,6 +73,11 @@ func Open(ctx context.Context, table string) (*Table, error) {
 func (t *Table) Box(ctx context.Context) (*seal.Box, error) {
 	box, err := t.Table.Box(ctx)
 	return box, t.named.explain(err)
+}
+
+// RemoveAlarms removes the alarms of an account, as cloudwatch.Watch does.
+func (t *Table) RemoveAlarms(ctx context.Context, account string) error {
+	return t.named.left(cloudwatch.New(t.cfg, t.named.table, "").RemoveAlarms(ctx, account), account)
 }
 
 // Environment is what a function finds in its environment where it is to open this table
