@@ -226,3 +226,28 @@ func TestLoginProves(t *testing.T) {
 		t.Errorf("renewal: got %+v, %v", renewals[a.ID], err)
 	}
 }
+
+// A renewal whose answer was lost goes on, with the account's next use, from where it was:
+// the token may be spent, and is not sent as if it were new.
+func TestLoginKeepsLostAnswer(t *testing.T) {
+	b := newBench(t)
+	v := newVendor(t)
+	v.looks = []answer{usage}
+	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.file("first.json", goodLogin), "--base-url", v.url)
+	v.renewals = []answer{{status: hangUp}}
+	second := b.file("second.json", strings.ReplaceAll(oldLogin, "EXAMPLE-old", "EXAMPLE-second"))
+	if r := b.must("account", "login", "max", "--import", second); !strings.Contains(r.stderr, "not known yet") {
+		t.Errorf("got %s", r.stderr)
+	}
+	s := b.open()
+	defer shut(t, s)
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := snap.Catalog.Account("max")
+	renewals, err := s.Renewals(t.Context(), []account.ID{a.ID})
+	if mark := renewals[a.ID].Spending; err != nil || mark == nil || !mark.Lost || mark.Generation != 2 || mark.By != "" {
+		t.Errorf("the mark: got %+v, %v", mark, err)
+	}
+}
