@@ -123,7 +123,7 @@ func (a *agent) file(path, content string) {
 // codex is Codex with a provider of the owner's own.
 type codex struct{ *agent }
 
-func newCodex(t *testing.T, base, key string) codex {
+func newCodex(t *testing.T, base, key string, more ...string) codex {
 	t.Helper()
 	c := codex{newAgent(t, "codex", "HOLDFAST_KEY="+key)}
 	c.file(".codex/config.toml", `model = "gpt-5.5"
@@ -134,7 +134,7 @@ name = "holdfast"
 base_url = "`+base+`/v1"
 env_key = "HOLDFAST_KEY"
 wire_api = "responses"
-`)
+`+strings.Join(more, "\n"))
 	return c
 }
 

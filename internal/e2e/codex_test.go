@@ -129,3 +129,31 @@ func TestCodexStopsWhenItsPlanIsSpent(t *testing.T) {
 	b.until(home.Name, "ready", func(s shown) bool { return s.State == "ready" })
 	answered(t, "fifth turn", c.turn("there you are"), byAccount(home))
 }
+
+// Codex that is told to use WebSockets asks for one, is refused with 426, and goes on over
+// HTTP at once.
+func TestCodexDoesWithoutWebSocket(t *testing.T) {
+	b, _ := codexPlans(t)
+	b.serve()
+	c := newCodex(t, b.front.url, b.key, "supports_websockets = true")
+	answered(t, "first turn", c.start("hello"), "by account")
+	seen := b.front.exchanges()
+	var upgrades, posts int
+	for _, e := range seen {
+		switch {
+		case e.method == http.MethodGet && e.path == "/v1/responses":
+			upgrades++
+			if e.status != http.StatusUpgradeRequired {
+				t.Errorf("upgrade: got status %d, want 426", e.status)
+			}
+		case e.method == http.MethodPost:
+			posts++
+		}
+	}
+	if upgrades != 1 || posts != 1 {
+		t.Errorf("got %d upgrades and %d requests, want one of each", upgrades, posts)
+	}
+	if n := len(turns(b.up.Requests())); n != 1 {
+		t.Errorf("upstream requests: got %d, want 1: no upgrade goes on", n)
+	}
+}

@@ -3,8 +3,9 @@
 //
 // # What is real
 //
-// Claude Code and opencode, at the versions tools.sh names, run as a person would run
-// them, with a home folder and environment of their own. The program is built from
+// Claude Code, Codex, the Grok CLI and opencode, at the versions tools.sh names, run as a
+// person would run them, with a home folder and environment of their own; beside them the
+// official SDKs of OpenAI and Anthropic, within the tests. The program is built from
 // functions/local and runs as a process with a data folder on disk, so that it can be
 // killed and started again. Only the provider is package upstreamtest.
 //
@@ -17,8 +18,14 @@
 // # Running them
 //
 // `make test` and `make e2e` install the clients and set HOLDFAST_TEST_TOOLS, the folder
-// that has npm/node_modules/.bin/claude and opencode. Plain `go test ./...` leaves these
+// that has npm/node_modules/.bin with the clients. Plain `go test ./...` leaves these
 // tests out, loudly, because it must do without a network; make counts that as a failure.
+//
+// # Logins
+//
+// Subscriptions are added from files as Codex and the Grok CLI keep them, with ids that
+// nobody has and tokens that nobody signed. Their upstreams refuse what the real ones do,
+// such as reasoning that is encrypted for another account.
 //
 // No test here measures time. Limits on how long a client may run keep a hanging one from
 // hanging the tests.

@@ -79,6 +79,31 @@ func TestLoginIsRenewedWithinATurn(t *testing.T) {
 	}
 }
 
+// A round of the poller renews a login that is due, and looks at its usage with the new
+// token; the turn after it finds nothing left to do.
+func TestPollerRenewsALogin(t *testing.T) {
+	for _, r := range renewals {
+		t.Run(r.provider, func(t *testing.T) {
+			b, next := renewable(t, r.provider, r.up(t), r.refusal, time.Now().Add(-time.Minute).Truncate(time.Second))
+			b.quiet("holdfast poll", b.run(nil, "poll").all())
+			if n := exchanges(b.up, r.token); n != 1 {
+				t.Errorf("exchanges in the round: got %d, want 1", n)
+			}
+			b.until("one", "the reading of its usage", func(s shown) bool { return s.utilization("weekly") > 0 })
+			b.serve()
+			answered(t, "first turn", r.client(t, b.front.url, b.key).start("hello"), "by account one.")
+			if n := exchanges(b.up, r.token); n != 1 {
+				t.Errorf("exchanges after a turn: got %d, want still 1", n)
+			}
+			for _, request := range turns(b.up.Requests()) {
+				if request.Credential != next.access {
+					t.Errorf("request %d: not with the new access token", request.Number)
+				}
+			}
+		})
+	}
+}
+
 // A refresh token that the provider has revoked is sent once and never again; the client
 // stops, and is told which account needs its owner.
 func TestLoginThatCannotBeRenewed(t *testing.T) {

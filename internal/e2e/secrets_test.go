@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -134,4 +135,50 @@ func (b *bench) post(t *testing.T, key, body, conversation string) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
+}
+
+// A provider's answers may repeat a login's tokens, refusals of a renewal among them: the
+// log has none, nor have the listings or what a client is told by the program.
+func TestLoginsStayOutOfTheLog(t *testing.T) {
+	for _, r := range renewals {
+		t.Run(r.provider, func(t *testing.T) {
+			b, one, two := withLogins(t, r.provider, r.up(t))
+			p := b.serve()
+			tokens := one.access + " " + one.refresh + " " + two.access + " " + two.refresh
+			for _, answer := range []upstreamtest.Script{
+				upstreamtest.Raw(http.StatusBadRequest, nil, simulate.ErrorBody("invalid_request_error", "", "cannot read "+tokens, nil)),
+				upstreamtest.Raw(http.StatusInternalServerError, nil, []byte("oops: "+tokens)),
+				upstreamtest.Raw(http.StatusForbidden, nil, []byte(`{"code":"unauthenticated:bad-credentials","error":"no: `+tokens+`"}`)),
+				upstreamtest.Raw(http.StatusUnauthorized, nil, simulate.ErrorBody("invalid_request_error", "token_expired", "expired: "+tokens, nil)),
+			} {
+				b.one.Always(answer)
+				b.two.Always(answer)
+				b.up.OnPath(r.token, upstreamtest.Raw(http.StatusBadRequest, nil, []byte(`{"error":"invalid_grant","error_description":"gone: `+tokens+`"}`)))
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.front.url+"/"+r.provider+"/v1/responses", strings.NewReader(`{"model":"m","stream":true,"store":false,"input":"hello"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+b.key)
+				req.Header.Set("X-Grok-Client-Version", "1.0.41")
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, listing := range [][]string{{"account", "list", "--json"}, {"account", "show", "one"}, {"status", "--json"}} {
+				b.quiet("holdfast "+strings.Join(listing, " "), b.run(nil, listing...).all())
+			}
+			if n := len(turns(b.up.Requests())); n < 4 {
+				t.Errorf("upstream requests: got %d, want one for the first two answers and one of each account after that", n)
+			}
+			if !strings.Contains(p.output(), "renew") {
+				t.Error("the log says nothing of a renewal, so it proves nothing")
+			}
+		})
+	}
 }
