@@ -6,7 +6,8 @@
 // Inspect says what a request is to its conversation and whose it is; Read turns the
 // headers of an answer into a reading; Classify says what a refusal means; Event and the
 // usage functions follow a stream; Refuse and StreamError put the gateway's own refusals
-// into the shape Anthropic's clients understand.
+// into the shape Anthropic's clients understand. Renewal and Looks are the calls of holdfast's
+// own, to renew a login and to ask for its usage, and Renewed and Looked read their answers.
 //
 // # Windows
 //

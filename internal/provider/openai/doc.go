@@ -8,7 +8,8 @@
 // EventReading turn the headers of an answer, and the events within it, into readings;
 // Classify says what a refusal means; Event and the usage functions follow a stream;
 // Refuse and StreamError put the gateway's own refusals into the shape that OpenAI's
-// clients understand, Codex above all.
+// clients understand, Codex above all. Renewal and Looks are the calls of holdfast's own, to
+// renew a login and to ask for its usage, and Renewed and Looked read their answers.
 //
 // # Windows
 //

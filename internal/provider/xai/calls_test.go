@@ -184,6 +184,7 @@ func TestLookedRefusals(t *testing.T) {
 		{"gRPC: no credentials", 1, 200, zero("16", "No%20credentials%20presented."), "", false, "grpc status 16"},
 		{"gRPC: bad credentials", 1, 200, zero("7", "bad-credentials"), "", true, "grpc status 7"},
 		{"gRPC: bad credentials, well known", 1, 200, zero("7", "x%20%5BWKE%3Dunauthenticated%3Abad-credentials%5D"), "", true, "grpc status 7"},
+		{"gRPC: no credentials, in the words of bad ones", 1, 200, zero("16", "bad-credentials"), "", false, "grpc status 16"},
 		{"gRPC: not allowed", 1, 200, zero("7", "no"), "", false, "grpc status 7"},
 		{"gRPC: a team", 1, 200, zero("9", "No%20personal%20team"), "", false, "grpc status 9"},
 		{"gRPC: later", 1, 200, zero("4", ""), "", false, "grpc status 4"},

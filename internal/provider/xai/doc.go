@@ -8,7 +8,9 @@
 // functions follow a stream of any of the three dialects spoken there (Responses, Chat
 // Completions, Messages); Refuse and StreamError put the gateway's own refusals into a
 // shape that the clients of all three understand; Usage and UsageGRPC read the two answers
-// in which xAI tells how much of a subscription's allowance is used.
+// in which xAI tells how much of a subscription's allowance is used. Renewal and Looks are the
+// calls of holdfast's own, to renew a login and to ask for that usage, and Renewed and
+// Looked read their answers.
 //
 // # Windows
 //
