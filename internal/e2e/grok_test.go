@@ -50,6 +50,11 @@ func TestGrokKeepsItsAccount(t *testing.T) {
 	// New conversations go to the other account from now on; this one does not.
 	b.run(nil, "account", "order", "xai", "two", "one")
 	b.settled(newGrok(t, b.front.url, b.key), byAccount(b.two))
+	for _, r := range turns(b.up.Requests()) {
+		if grokKind(r) == "title" {
+			kinds["title"]++
+		}
+	}
 	b.up.Forget()
 	answered(t, "second turn", g.turn("go on"), byAccount(b.one))
 	answered(t, "third turn", g.turn("and on"), byAccount(b.one))
@@ -62,8 +67,8 @@ func TestGrokKeepsItsAccount(t *testing.T) {
 		answered(t, "a further turn", g.turn("and on"), byAccount(b.one))
 		learn("a further turn")
 	}
-	if kinds["turn"] < 3 || kinds["title"] != 1 || kinds["summary"] == 0 || kinds["title-refresh"] == 0 {
-		t.Errorf("got requests %v, want turns, a title without session, summaries and a title refresh", kinds)
+	if kinds["turn"] < 3 || kinds["title"] == 0 || kinds["summary"] == 0 || kinds["title-refresh"] == 0 {
+		t.Errorf("got requests %v, want turns, titles without session, summaries and a title refresh", kinds)
 	}
 	for _, e := range b.front.exchanges() {
 		if e.status != http.StatusOK {
