@@ -71,14 +71,13 @@ func (p *poller) round(ctx context.Context) error {
 	if err != nil {
 		data = slices.DeleteFunc(data, func(d metric.Datum) bool { return d.Name == metric.PollerRounds })
 	}
-	for what, do := range map[string]func() error{
-		"put metrics": func() error { return p.watch.Put(ctx, fleet.Now, data) },
-		"keep alarms": func() error { return p.watch.KeepAlarms(ctx, fleet.Catalog.Accounts) },
-	} {
-		if failed := do(); failed != nil {
-			p.Log.Error(what, "error", failed)
-			err = errors.Join(err, failed)
-		}
+	if failed := p.watch.Put(ctx, fleet.Now, data); failed != nil {
+		p.Log.Error("put metrics", "error", failed)
+		err = errors.Join(err, failed)
+	}
+	if failed := p.watch.KeepAlarms(ctx, fleet.Catalog.Accounts); failed != nil {
+		p.Log.Error("keep alarms", "error", failed)
+		err = errors.Join(err, failed)
 	}
 	return err
 }
