@@ -117,8 +117,15 @@ tools: ## Install the clients that tests drive and what stands for AWS, once, in
 
 .PHONY: e2e
 e2e: tools ## End-to-end tests with real clients and a deployment; a skipped test fails
-	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	go test -count=1 -v ./internal/e2e/... | tee "$$log"; \
+	@$(call run-e2e,,-skip '^TestSAMLocal$$')
+
+.PHONY: sam-local
+sam-local: tools ## Every event of events/ by the SAM CLI, in containers (Linux; without an engine, as root, it starts its own)
+	@$(call run-e2e,bash internal/awstest/engine.sh "$(HOLDFAST_TEST_TOOLS)",-run '^TestSAMLocal$$')
+
+# $(1) is what runs the tests, if anything does; $(2) says which.
+run-e2e = log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	$(1) go test -count=1 -v $(2) ./internal/e2e/... | tee "$$log"; \
 	if grep -q -e '--- SKIP' "$$log"; then echo "a test was skipped"; exit 1; fi
 
 .PHONY: race

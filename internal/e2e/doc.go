@@ -21,6 +21,9 @@
 // that has npm/node_modules/.bin with the clients. Plain `go test ./...` leaves these
 // tests out, loudly, because it must do without a network; make counts that as a failure.
 //
+// TestSAMLocal alone needs a container engine, and so has a target of its own, `make
+// sam-local`.
+//
 // # Logins
 //
 // Subscriptions are added from files as Codex and the Grok CLI keep them, with ids that

@@ -200,7 +200,7 @@ func (b *bench) run(env []string, args ...string) result {
 	return r
 }
 
-// program is a running `holdfast serve`.
+// program is one that runs on, such as `holdfast serve`.
 type program struct {
 	t    *testing.T
 	url  string
@@ -214,14 +214,24 @@ type program struct {
 var listening = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
 
 // serve starts a program on the data folder, waits until it listens, and points the front
-// at it. At the end of the test it is killed and its output is searched for secrets.
+// at it.
 func (b *bench) serve(args ...string) *program {
 	b.t.Helper()
-	p := &program{t: b.t, gone: make(chan struct{})}
 	args = append(append([]string{"serve", "--addr", "127.0.0.1:0"}, b.place...), args...)
-	p.cmd = exec.Command(b.path, args...)
-	p.cmd.Env = b.environment(nil)
+	p := b.background(b.environment(nil), b.path, args...)
+	b.front.to(b.t, p.url)
+	return p
+}
+
+// background starts a program that runs on, and waits until it says where it listens. At
+// the end of the test it is killed and its output is searched for secrets.
+func (b *bench) background(env []string, path string, args ...string) *program {
+	b.t.Helper()
+	p := &program{t: b.t, gone: make(chan struct{})}
+	p.cmd = exec.Command(path, args...)
+	p.cmd.Env = env
 	p.cmd.Dir = b.t.TempDir()
+	name := filepath.Base(path) + " " + args[0]
 	// One pipe for both outputs: the log must keep secrets wherever it goes.
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -238,21 +248,20 @@ func (b *bench) serve(args ...string) *program {
 		p.kill()
 		for _, secret := range b.secrets {
 			if strings.Contains(p.output(), secret) {
-				b.t.Errorf("the program's output holds the secret that begins with %.16q", secret)
+				b.t.Errorf("the output of %s holds the secret that begins with %.16q", name, secret)
 			}
 		}
 		if b.t.Failed() {
-			b.t.Logf("the program's output:\n%s", redacted(p.output(), b.secrets))
+			b.t.Logf("the output of %s:\n%s", name, redacted(p.output(), b.secrets))
 		}
 	})
 	select {
 	case p.url = <-found:
 	case <-p.gone:
-		b.t.Fatalf("holdfast serve ended: %s", redacted(p.output(), b.secrets))
+		b.t.Fatalf("%s ended: %s", name, redacted(p.output(), b.secrets))
 	case <-time.After(clientLimit):
-		b.t.Fatalf("holdfast serve does not listen: %s", redacted(p.output(), b.secrets))
+		b.t.Fatalf("%s does not listen: %s", name, redacted(p.output(), b.secrets))
 	}
-	b.front.to(b.t, p.url)
 	return p
 }
 
