@@ -63,7 +63,7 @@ func within(path string, names ...string) bool {
 var (
 	// core decides: values in, values out.
 	core = []string{
-		"account", "alarm", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
+		"account", "alarm", "alarmstate", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "credential", "credentialfile",
 		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse",
 	}
 	// edges speak to the outside.
@@ -77,7 +77,7 @@ var (
 	adapters = []string{"cloudwatch", "datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
 	simulated = []string{
-		"awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "store/memstore", "store/storetest",
+		"alarmstate", "awstest", "bench", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "store/memstore", "store/storetest",
 		"upstreamtest",
 	}
 	// spoken is what several providers speak alike; each of their packages may know it, and it
