@@ -148,6 +148,10 @@ bench: ## Benchmarks; BENCH selects, BENCHTIME lengthens
 measure: ## What a request costs, beside a direct call and a bare proxy
 	@go run ./internal/bench 2>/dev/null
 
+.PHONY: cost
+cost: ## What it costs in AWS, counted: a thousand requests, an idle month, a busy one
+	@go run ./internal/bill
+
 .PHONY: cover
 cover: ## Unit test coverage by function
 	@go test -coverprofile coverage.out $(UNIT)

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/alarm"
+	"holdfast/internal/cost"
+	"holdfast/internal/metric"
+	"holdfast/internal/store"
+	"holdfast/internal/store/memstore"
+)
+
+func deployed(t *testing.T) deployment {
+	t.Helper()
+	d, err := readDeployment(os.DirFS("../../infra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Every alarm and dashboard of infra/ is counted, and every alarm is of a metric that there
+// is.
+func TestDeployment(t *testing.T) {
+	d := deployed(t)
+	text, err := os.ReadFile("../../infra/alarms.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Count(string(text), "Type: AWS::CloudWatch::Alarm"); want == 0 || len(d.alarms) != want || d.dashboards != 1 {
+		t.Errorf("got %d alarms and %d dashboards, want %d and 1", len(d.alarms), d.dashboards, want)
+	}
+	for _, name := range d.alarms {
+		if metric.Of(name).Name == "" {
+			t.Errorf("an alarm reads %s, which nobody emits", name)
+		}
+	}
+	if _, err := readDeployment(os.DirFS(t.TempDir())); err == nil {
+		t.Error("got no error for a folder without a deployment")
+	}
+}
+
+// What a fleet of two is counted to do is what the gateway's manual says of each request: one
+// read, and one write for each thing that is noted. With the configuration a read is of one
+// item more, and of one for the pin and for each account.
+func TestCount(t *testing.T) {
+	two := fleet{"2 logins", []account.Provider{account.Anthropic}, 2, account.Subscription}
+	c, err := count(t.Context(), two, deployed(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]operations{}
+	for _, m := range c.requests {
+		got[m.name] = m.operations
+		if m.logBytes < 500 {
+			t.Errorf("%s: got %v bytes logged, want at least a line of the log and one of metrics", m.name, m.logBytes)
+		}
+	}
+	want := map[string]operations{
+		"new conversation, cold process": {5, 1 + 5, 3}, // the configuration; then pin, states and credentials
+		"new conversation":               {4, 4, 3},     // claim, placement, reading
+		"pinned":                         {1, 4, 0},
+		"pinned, touch due":              {2, 4, 1},
+		"pinned, reading changed":        {2, 4, 1},
+		"count_tokens":                   {1, 4, 0},
+		"pinned, account rejects":        {5, 4, 5}, // rejection, of a state that has grown over a kilobyte; move, placement, reading
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(operations{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, d := range append(append([]metric.Datum{}, c.day.data...), c.fromGateway...) {
+		if !d.Defined() {
+			t.Errorf("%s %v is counted, and not in Definitions", d.Name, d.Dimensions)
+		}
+	}
+	// A look each five minutes and up to a fifth more; half of it here, in whole rounds.
+	if c.day.looks != 2*roundsPerDay/6 {
+		t.Errorf("got %d looks a day, want %d", c.day.looks, 2*roundsPerDay/6)
+	}
+	if got := len(c.ofAccounts); got != 4 {
+		t.Errorf("got %d alarms of two logins, want 4", got)
+	}
+	// Of each account three windows in two metrics, its age, parking and renewals; of each of
+	// three providers four; and the rounds.
+	if got := len(c.day.data); got != 2*(3*2+3)+3*4+1+serving(c) {
+		t.Errorf("got %d series: %v", got, c.day.data)
+	}
+	if unread := c.unread(c.day.data); len(unread) != 2*(3*2+1)+3*2+serving(c) {
+		t.Errorf("got %d series that no alarm reads: %v", len(unread), unread)
+	}
+}
+
+func serving(c counted) (n int) {
+	for _, d := range c.day.data {
+		if d.Name == metric.Serving {
+			n++
+		}
+	}
+	return n
+}
+
+// A ledger charges by sizes: pk "pin#a" is 7 bytes, the attributes of a record 28 beside its
+// body.
+func TestLedger(t *testing.T) {
+	ctx, l := t.Context(), &ledger{Backend: memstore.New()}
+	key := store.Key{Kind: store.KindPin, ID: "a"}
+	check := func(what string, want operations) {
+		t.Helper()
+		if got := l.take(); got != want {
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
+		}
+	}
+	put := func(revision int64, bytes int) {
+		t.Helper()
+		if _, err := l.Put(ctx, store.Record{Key: key, Body: make([]byte, bytes)}, store.Condition{Revision: revision}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0, 1024-35)
+	check("a kilobyte", operations{1, 0, 1})
+	put(1, 1024-34)
+	check("a byte more", operations{1, 0, 2})
+	put(2, 10)
+	check("smaller than before", operations{1, 0, 2})
+	if _, err := l.Put(ctx, store.Record{Key: key}, store.Condition{}); err == nil {
+		t.Fatal("a put over another's record succeeded")
+	}
+	check("a refused put", operations{1, 0, 1})
+	put(3, 4097)
+	check("five kilobytes", operations{1, 0, 5})
+	if _, err := l.Get(ctx, []store.Key{key, {Kind: store.KindPin, ID: "nobody"}}); err != nil {
+		t.Fatal(err)
+	}
+	check("five kilobytes and nothing", operations{1, 3, 0})
+	if _, err := l.Add(ctx, store.Key{Kind: store.KindState, ID: "b"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	check("a count", operations{1, 0, 1})
+	if err := l.Delete(ctx, key, 4); err != nil {
+		t.Fatal(err)
+	}
+	check("a delete", operations{1, 0, 5})
+}
+
+// A thousand requests of one kind and a month of rounds, by hand.
+func TestQuantities(t *testing.T) {
+	c := counted{
+		deployment: deployment{alarms: make([]metric.Name, 8), dashboards: 1},
+		requests: []made{
+			{operations: operations{5, 9, 3}},
+			{operations: operations{4, 6, 3}},
+			{kind: kind{perThousand: 900, streams: true}, operations: operations{1, 4, 0}, logBytes: 1000},
+			{kind: kind{perThousand: 100}, operations: operations{2, 4, 1}, logBytes: 2000},
+		},
+		day:        day{operations: operations{0, 2400, 240}, logBytes: 24_000, data: make([]metric.Datum, 1001)},
+		ofAccounts: make([]alarm.Alarm, 51), fromGateway: make([]metric.Datum, 20),
+	}
+	a := assumptions{memory: 256, stream: 20 * time.Second, round: time.Second, start: time.Second, cold: 0.1, body: 1 << 20, answer: 0, requests: 10_000, hours: 73}
+	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9*max(1, math.Abs(x)) })
+	thousand := cost.Quantities{
+		cost.Requests: 1000,
+		cost.Compute:  0.25 * (900*20.1 + 100*1.1),
+		cost.Transfer: 1000.0 / 1024,
+		cost.Reads:    4000 + 100*(9-6+1),
+		cost.Writes:   100,
+		cost.Logs:     (900*1000 + 100*2000 + 1000*float64(platformLines)) / (1 << 30),
+		cost.KeyCalls: 100,
+	}
+	if diff := cmp.Diff(thousand, c.perThousand(a), near); diff != "" {
+		t.Errorf("a thousand requests (-want +got)\n%s", diff)
+	}
+	idle := cost.Quantities{
+		cost.Requests: 43_800, cost.Compute: 43_800 * 0.125 * 1.1, cost.Schedules: 43_800,
+		cost.Reads: 100*730 + 4380, cost.Writes: 10 * 730, cost.Metrics: 1001, cost.Alarms: 59, cost.Dashboards: 1,
+		cost.Calls: 43_800 * 4, cost.Logs: (1000*730 + 43_800*float64(platformLines)) / (1 << 30), cost.Key: 1, cost.KeyCalls: 4380,
+	}
+	if diff := cmp.Diff(idle, c.idle(a), near); diff != "" {
+		t.Errorf("an idle month (-want +got)\n%s", diff)
+	}
+	busy := idle.Plus(thousand.Times(10)).Plus(cost.Quantities{cost.Metrics: 2}) // a tenth of the hours
+	if diff := cmp.Diff(busy, c.busy(a), near); diff != "" {
+		t.Errorf("a busy month (-want +got)\n%s", diff)
+	}
+}
+
+// A thousand requests are a thousand.
+func TestKinds(t *testing.T) {
+	sum := 0.0
+	for _, k := range kinds {
+		sum += k.perThousand
+	}
+	if sum != 1000 {
+		t.Errorf("got %v requests of a thousand", sum)
+	}
+}
+
+func TestReport(t *testing.T) {
+	q := counted{fleet: fleets[0], requests: make([]made, len(kinds)), day: day{data: []metric.Datum{{Name: metric.PollerRounds}}}}
+	var out bytes.Buffer
+	if err := report(&out, assumptions{memory: 128, requests: 1000}, []counted{q, q}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A thousand requests", "A month without a request", "A month with 1000 requests", "with what every account has free", "PollerRounds            1      0.30"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got no %q in\n%s", want, &out)
+		}
+	}
+}
