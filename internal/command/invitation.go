@@ -69,8 +69,8 @@ wire_api = "responses"
     with this in ~/.grok/config.toml:
 
 [models]
-default = "holdfast-grok"
-[model.holdfast-grok]
+default = "%[3]s"
+[model."%[3]s"]
 model = "%[3]s"
 name = "Grok via holdfast"
 base_url = "%[1]s/v1"

@@ -223,7 +223,7 @@ func TestServeTryTakesEachProvidersKey(t *testing.T) {
 	b.env["OPENAI_API_KEY"] = "sk-proj-EXAMPLE-other"
 	s = b.serve("--try")
 	out = s.stdout.String()
-	for _, want := range []string{`"model":"grok-4.6"`, "[model.holdfast-grok]", "base_url = \"" + s.url + "/v1\"\napi_backend = \"responses\"", "codex"} {
+	for _, want := range []string{`"model":"grok-4.6"`, `[model."grok-4.6"]`, "base_url = \"" + s.url + "/v1\"\napi_backend = \"responses\"", "codex"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("what is printed lacks %q:\n%s", want, out)
 		}

@@ -30,8 +30,8 @@ func TestCodexKeepsItsAccount(t *testing.T) {
 	c := newCodex(t, b.front.url, b.key)
 	answered(t, "first turn", c.start("hello"), "by account")
 	home := firstAccount(b)
-	// The account looks much fuller than the other from here on.
-	home.Always(upstreamtest.OpenAIGood(upstreamtest.CodexPlan(88, time.Now().Add(3*time.Hour), 92, time.Now().Add(80*time.Hour))))
+	// From here on the account looks much fuller than the other, and its week ends later.
+	home.Always(upstreamtest.OpenAIGood(upstreamtest.CodexPlan(88, time.Now().Add(3*time.Hour), 92, time.Now().Add(90*time.Hour))))
 	answered(t, "second turn", c.turn("go on"), byAccount(home))
 	answered(t, "third turn", c.turn("and on"), byAccount(home))
 
@@ -80,7 +80,7 @@ func TestCodexKeepsItsAccount(t *testing.T) {
 			t.Errorf("turn %d: X-Codex-Primary-Used-Percent: got %q, want %q", i+1, got, want)
 		}
 	}
-	// Who is new goes where there is more room.
+	// Who is new goes where the week ends sooner.
 	answered(t, "another session", newCodex(t, b.front.url, b.key).start("hello"), byAccount(b.other(home.Name)))
 }
 
