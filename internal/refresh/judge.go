@@ -19,6 +19,8 @@ const (
 	// it the time to save what it got.
 	takeoverAfter = 10 * time.Minute
 	watchedFor    = 2 * time.Minute
+	// silentFor is how long somebody else's mark, seen unchanged, is worth waiting for.
+	silentFor = time.Minute
 	// lateAfter is when a holder that was frozen before it sent its token must not send it
 	// any more: others may soon. Clocks of machines may differ by as much as is left.
 	lateAfter = takeoverAfter / 2
@@ -75,6 +77,8 @@ const (
 	adopt
 	// wait: somebody else may be at it.
 	wait
+	// silent: somebody else was at it, and nothing is heard of it.
+	silent
 	// later: it failed a short while ago.
 	later
 	// refused: this token was refused for good.
@@ -119,6 +123,8 @@ func (s stand) judge(now time.Time, held credential.Credential, us stance) verdi
 		return s.unlessBackedOff(now, begin)
 	case now.Sub(mark.Since) >= takeoverAfter && us.watched >= watchedFor:
 		return repeat
+	case us.watched >= silentFor:
+		return silent
 	}
 	return wait
 }

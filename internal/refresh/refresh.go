@@ -89,7 +89,8 @@ type Options struct {
 	// Log takes a line for every renewal; nil discards.
 	Log     *slog.Logger
 	Version string
-	// Wait is how long Renew waits for another's renewal; 0 stands for 15 s.
+	// Wait is how long Renew waits for another's renewal, one of this process included; 0
+	// stands for 15 s.
 	Wait time.Duration
 }
 
@@ -146,7 +147,10 @@ func New(o Options) (*Refresher, error) {
 // soon after ctx ends, but for a token that was sent by then: what becomes of that is
 // awaited, for the sake of the others. The error wraps ErrOwner or ErrTransient.
 func (r *Refresher) Renew(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
-	leave, err := r.turn(ctx, a.ID)
+	// Requests come in numbers: one after the other, each would wait as long again.
+	waiting, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	leave, err := r.turn(waiting, a.ID)
 	if err != nil {
 		return credential.Credential{}, err
 	}
@@ -155,8 +159,6 @@ func (r *Refresher) Renew(ctx context.Context, a account.Account, held credentia
 	if err != nil {
 		return credential.Credential{}, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, r.Wait)
-	defer cancel()
 	for attempt := 0; ; attempt++ {
 		got, done, err := j.try(ctx, held)
 		if done || err != nil {
@@ -177,9 +179,15 @@ func (r *Refresher) turn(ctx context.Context, id account.ID) (leave func(), err 
 		r.turns[id], r.known[id] = turn, &memory{refused: map[string]string{}}
 	}
 	r.mu.Unlock()
+	leave = func() { <-turn }
 	select {
 	case turn <- struct{}{}:
-		return func() { <-turn }, nil
+		return leave, nil
+	default:
+	}
+	select {
+	case turn <- struct{}{}:
+		return leave, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for a renewal: %w: %w", ErrTransient, context.Cause(ctx))
 	}
@@ -286,6 +294,10 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 		return credential.Credential{}, j.park(ctx, s, ReasonImpossible)
 	case missing:
 		return credential.Credential{}, fmt.Errorf("%w: the account has no credential", ErrOwner)
+	case silent:
+		since := s.renewal.Spending.Since
+		return credential.Credential{}, fmt.Errorf("%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
+			ErrTransient, since.Format(time.RFC3339), since.Add(takeoverAfter).Format(time.RFC3339))
 	default:
 		return credential.Credential{}, fmt.Errorf("%w: the last try failed (%s), the next is at %s",
 			ErrTransient, s.renewal.Failure, s.renewal.RetryAt.Format(time.RFC3339))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -335,4 +336,32 @@ func TestDue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of many requests none waits longer than one: whoever waits for a renewal of this very
+// process gives up like those who wait for another's.
+func TestWaitIsForTheTurnToo(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	held, let := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r := b.refresherWith(func(o *refresh.Options) {
+		o.Wait = time.Nanosecond
+		o.Store = b.handle(func(store.Record) error {
+			once.Do(func() { close(held); <-let })
+			return nil
+		})
+	})
+	first := make(chan error, 1)
+	go func() {
+		_, err := r.Renew(t.Context(), b.acct, credential.Credential{Generation: 1})
+		first <- err
+	}()
+	<-held
+	b.bad(r, refresh.ErrTransient)
+	close(let)
+	if err := <-first; err != nil {
+		t.Errorf("who was at it: got %v, want no error", err)
+	}
+	b.good(r, 2)
+	b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
 }
