@@ -30,3 +30,15 @@ func TestLengthName(t *testing.T) {
 		}
 	}
 }
+
+func TestPerMinute(t *testing.T) {
+	for window, want := range map[string]bool{
+		"requests": true, "tokens": true, "input-tokens": true, "output-tokens": true,
+		"project-requests": true, "project-tokens": true, // an OpenAI key's, of its project
+		"five-hour": false, "weekly": false, "weekly:opus": false, "30d": false, "90m": false, "": false,
+	} {
+		if got := account.PerMinute(window); got != want {
+			t.Errorf("%q: got %v, want %v", window, got, want)
+		}
+	}
+}

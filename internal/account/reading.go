@@ -18,6 +18,17 @@ const (
 // Week is the length of the weekly window.
 const Week = 7 * 24 * time.Hour
 
+// PerMinute reports whether a window is one of those that are named by what they count. They
+// fill and empty within minutes, so they tell nothing of an allowance, and nothing that
+// could be planned by or measured once a minute.
+func PerMinute(window string) bool {
+	switch strings.TrimPrefix(window, ProjectWindow) {
+	case Requests, Tokens, InputTokens, OutputTokens:
+		return true
+	}
+	return false
+}
+
 // WeeklyOf names the weekly window of one model family.
 func WeeklyOf(family string) string { return Weekly + ":" + family }
 

@@ -8,6 +8,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/pick"
+	"holdfast/internal/serving"
 )
 
 // Fleet is what a round knows of all accounts at its end.
@@ -20,9 +21,6 @@ type Fleet struct {
 	// Failures is how often in a row the renewal of a login has failed.
 	Failures map[account.ID]int
 }
-
-// perMinute are the windows too short to be measured once a minute.
-var perMinute = []string{account.Requests, account.Tokens, account.InputTokens, account.OutputTokens}
 
 // OfFleet makes the data of one round. Every provider has its figures, also one without
 // accounts, so that no alarm waits for data.
@@ -50,7 +48,7 @@ func (f Fleet) account(a account.Account) []Datum {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Windows)) {
 		w := s.Windows[name]
-		if slices.Contains(perMinute, name) {
+		if account.PerMinute(name) { // too short to be measured once a minute
 			continue
 		}
 		in := Dimension{Window, name}
@@ -114,9 +112,9 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum 
 		datum(ReadingAge, newest.Seconds(), of),
 	}
 	if policy.Name == catalog.Order {
-		chosen := pick.Pick(f.Now, policy, settings, pick.Request{}, candidates).Chosen
+		serves := serving.View{Now: f.Now, Policy: policy, Settings: settings, Candidates: candidates}.Of()
 		for i, a := range accounts {
-			data = append(data, datum(Serving, flag(i == chosen), of, Dimension{Account, a.Name}))
+			data = append(data, datum(Serving, flag(i == serves), of, Dimension{Account, a.Name}))
 		}
 	}
 	return data
@@ -127,7 +125,7 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum 
 func fullest(now time.Time, s account.State) float64 {
 	most := 0.0
 	for name, w := range s.Windows {
-		if w.HasUtilization && account.Binds(name, "") && !slices.Contains(perMinute, name) {
+		if w.HasUtilization && account.Binds(name, "") && !account.PerMinute(name) {
 			most = max(most, w.At(now))
 		}
 	}

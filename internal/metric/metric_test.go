@@ -191,6 +191,15 @@ func TestOfFleet(t *testing.T) {
 			[]string{"RefreshFailures{key}", "ReadingAge{key}"},
 		},
 		{
+			"a key whose project is at its limit of this minute has room in the next",
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{key}},
+				States:  map[account.ID]account.State{key.ID: read(noon, map[string]float64{"project-requests": 1}, noon.Add(time.Minute))},
+			},
+			map[string]float64{"LeastUtilization{openai}": 0, "Exhausted{openai}": 0},
+			[]string{"Utilization{key,project-requests}", "HoursToReset{key,project-requests}"},
+		},
+		{
 			"a watched account that was never read is as old as itself",
 			metric.Fleet{Catalog: catalog.Catalog{Accounts: []account.Account{marlow}}, Watched: map[account.ID]bool{marlow.ID: true}},
 			map[string]float64{"ReadingAge{marlow}": 86400, "ReadingAge{anthropic}": 86400},

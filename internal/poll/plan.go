@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"slices"
 	"time"
 
 	"holdfast/internal/account"
@@ -124,15 +123,13 @@ func cools(s account.State, now time.Time) bool {
 	return false
 }
 
-// perMinute are windows that say nothing of an allowance, and are over before the next look.
-var perMinute = []string{account.Requests, account.Tokens, account.InputTokens, account.OutputTokens}
-
 // allowanceAt is the instant of the newest reading of any window that is an allowance, from
-// a source, or from any where that is empty; zero if there was none.
+// a source, or from any where that is empty; zero if there was none. Per-minute windows say
+// nothing of an allowance, and are over before the next look.
 func allowanceAt(s account.State, source account.Source) time.Time {
 	var newest time.Time
 	for name, w := range s.Windows {
-		if (source == "" || w.Source == source) && !slices.Contains(perMinute, name) && w.ObservedAt.After(newest) {
+		if (source == "" || w.Source == source) && !account.PerMinute(name) && w.ObservedAt.After(newest) {
 			newest = w.ObservedAt
 		}
 	}
@@ -220,7 +217,7 @@ func waitParked(c store.Clock, now time.Time) time.Duration {
 func pointOf(s account.State, since time.Time) (store.Point, bool) {
 	p := store.Point{Windows: map[string]store.PointWindow{}}
 	for name, w := range s.Windows {
-		if !w.HasUtilization || slices.Contains(perMinute, name) || !w.ObservedAt.After(since) {
+		if !w.HasUtilization || account.PerMinute(name) || !w.ObservedAt.After(since) {
 			continue
 		}
 		p.Windows[name] = store.PointWindow{Utilization: w.Utilization, ResetAt: w.ResetAt}

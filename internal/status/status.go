@@ -233,9 +233,6 @@ func accountEntry(now time.Time, a account.Account, s account.State) Account {
 	return entry
 }
 
-// perMinute are the windows too short to plan by.
-var perMinute = []string{account.Requests, account.Tokens, account.InputTokens, account.OutputTokens}
-
 func windows(now time.Time, s account.State) []Window {
 	list := []Window{}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Windows), byLength) {
@@ -293,7 +290,7 @@ func lacks(now time.Time, s account.State) []Lack {
 
 func soonest(known *time.Time, windows []Window) *time.Time {
 	for _, w := range windows {
-		if w.ResetsAt == nil || slices.Contains(perMinute, w.Name) {
+		if w.ResetsAt == nil || account.PerMinute(w.Name) { // too short to plan by
 			continue
 		}
 		if known == nil || w.ResetsAt.Before(*known) {
