@@ -78,7 +78,8 @@ type Input struct {
 	// Points are earlier readings and the newest, oldest first, each with the windows
 	// that it told.
 	Points []Point
-	// Ours are the times in which requests of ours used the account, or may have.
+	// Ours are the times in which requests of ours used the account, or one of SharedWith, or
+	// may have.
 	Ours []Span
 }
 
@@ -253,12 +254,18 @@ func owner(in Input) Owner {
 	if o.Verdict != Personal && o.Verdict != Team {
 		o.Verdict = Unknown
 	}
+	o.SharedWith = append(o.SharedWith, SharedWith(in)...)
+	return o
+}
+
+// SharedWith are the names of the siblings that have the same limits: what is asked of one of
+// them fills the windows of all.
+func SharedWith(in Input) []string {
 	accounts, states := []account.Account{in.Account}, []account.State{in.State}
 	for _, s := range in.Siblings {
 		accounts, states = append(accounts, s.Account), append(states, s.State)
 	}
-	o.SharedWith = append(o.SharedWith, account.Sharing(accounts, states, 0)...)
-	return o
+	return account.Sharing(accounts, states, 0)
 }
 
 func others(in Input) Others {

@@ -94,13 +94,20 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 	states := d.whose(ctx, snap)
 	in := checkup.Input{
 		Now: now, Account: a, State: states[a.ID], Owner: r.Credential.Owner, Principal: r.Credential.Principal,
-		Points: readings(points, now.Add(-watchedFor), before.State, states[a.ID]), Ours: ours(a, snap.Pins, now),
+		Points: readings(points, now.Add(-watchedFor), before.State, states[a.ID]),
 	}
 	for _, s := range snap.Catalog.Of(a.Provider) {
 		if s.ID != a.ID {
 			in.Siblings = append(in.Siblings, checkup.Sibling{Account: s, State: states[s.ID]})
 		}
 	}
+	alike := map[account.ID]bool{a.ID: true}
+	for _, name := range checkup.SharedWith(in) {
+		if s, err := snap.Catalog.Named(name); err == nil {
+			alike[s.ID] = true
+		}
+	}
+	in.Ours = ours(a.Provider, alike, snap.Pins, now)
 	r.Report = checkup.Of(in)
 	return r, nil
 }
@@ -194,18 +201,19 @@ func readings(points []store.Point, since time.Time, states ...account.State) []
 	return list
 }
 
-// ours are the times in which requests of ours used an account, or may have: as exactly as
-// pins tell it, which count by the hour.
-func ours(a account.Account, pins map[string]pin.Record, now time.Time) []checkup.Span {
+// ours are the times in which requests of ours used one of a provider's accounts that are
+// alike, having the same limits, or may have: as exactly as pins tell it, which count by the
+// hour.
+func ours(at account.Provider, alike map[account.ID]bool, pins map[string]pin.Record, now time.Time) []checkup.Span {
 	var list []checkup.Span
 	for _, p := range pins {
-		if p.Provider != a.Provider {
+		if p.Provider != at {
 			continue
 		}
 		if !p.MovedAt.IsZero() {
 			list = append(list, checkup.Span{From: p.CreatedAt, To: p.MovedAt}) // on which account is not known
 		}
-		if p.Account != a.ID {
+		if !alike[p.Account] {
 			continue
 		}
 		began := p.CreatedAt

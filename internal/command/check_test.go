@@ -33,8 +33,11 @@ type checkedJSON struct {
 		Window, Sibling, Verdict string
 		After                    *int64 `json:"after_seconds"`
 	}
-	Plans  struct{ Verdict string }
-	Owner  struct{ Verdict string }
+	Plans struct{ Verdict string }
+	Owner struct {
+		Verdict    string
+		SharedWith []string `json:"shared_with"`
+	}
 	Others struct {
 		Verdict string
 		Quiet   int64 `json:"quiet_seconds"`
@@ -112,6 +115,34 @@ func TestAccountCheckOurs(t *testing.T) {
 	shut(t, s)
 	if got := decode[checkedJSON](t, b.must("account", "check", "marlow", "--json")); got.Others.Verdict != "unknown" {
 		t.Errorf("others: got %+v, want unknown", got.Others)
+	}
+}
+
+// Requests of ours that go by another login of the same person fill the same windows.
+func TestAccountCheckOursElsewhere(t *testing.T) {
+	b := newBench(t)
+	v := newVendor(t)
+	v.looks = []answer{usage}
+	reset := time.Date(2027, 3, 8, 10, 0, 0, 0, time.UTC)
+	b.must("account", "add", "marlow", "--provider", "anthropic", "--import", b.file("a.json", goodLogin), "--base-url", v.url, "--no-check")
+	b.must("account", "add", "again", "--provider", "anthropic", "--import", b.file("b.json", strings.ReplaceAll(goodLogin, "EXAMPLE-old", "EXAMPLE-two")), "--base-url", v.url, "--no-check")
+	same := func(s account.State) account.State { s.Organization = "org-1"; return s }
+	b.fold("marlow", same)
+	b.fold("marlow", weekly(2*time.Hour, 0.38, reset))
+	b.fold("again", same)
+	s := b.open()
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := snap.Catalog.Account("again")
+	if _, _, err := s.ClaimPin(t.Context(), "conversation", pin.New(a, false, t0.Add(-time.Hour), time.Hour), t0.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, s)
+	got := decode[checkedJSON](t, b.must("account", "check", "marlow", "--json"))
+	if !slices.Equal(got.Owner.SharedWith, []string{"again"}) || got.Others.Verdict != "unknown" {
+		t.Errorf("got shared with %q and others %+v, want again, and unknown", got.Owner.SharedWith, got.Others)
 	}
 }
 
