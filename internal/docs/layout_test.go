@@ -3,6 +3,7 @@ package docs_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io"
@@ -63,7 +64,7 @@ func within(path string, names ...string) bool {
 var (
 	// core decides: values in, values out.
 	core = []string{
-		"account", "alarm", "alarmstate", "body", "catalog", "claims", "checkup", "clientkey", "conversation", "cost", "credential", "credentialfile",
+		"account", "alarm", "alarmstate", "body", "catalog", "checkup", "claims", "clientkey", "conversation", "cost", "credential", "credentialfile",
 		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse",
 	}
 	// edges speak to the outside.
@@ -206,6 +207,42 @@ func TestTop(t *testing.T) {
 	for _, e := range entries {
 		if name := e.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) && name != "coverage.out" {
 			t.Errorf("%s does not belong at the top", name)
+		}
+	}
+}
+
+// TestDecisions numbers them from 1 without a gap, each number once, as the heading says.
+func TestDecisions(t *testing.T) {
+	entries, err := os.ReadDir("decisions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range entries {
+		text, err := os.ReadFile(filepath.Join("decisions", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := fmt.Sprintf("%04d", i+1)
+		if !strings.HasPrefix(e.Name(), number+"-") || !strings.HasPrefix(string(text), "# "+number+": ") {
+			t.Errorf("decision %d is %s: want a name that begins %s- and a heading that begins # %s:", i+1, e.Name(), number, number)
+		}
+	}
+}
+
+// TestLinterKnowsTheCore keeps the linter's lists of the core the same as ours.
+func TestLinterKnowsTheCore(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, clockless, _ := strings.Cut(string(text), "path-except: internal/(")
+	clockless, _, _ = strings.Cut(clockless, ")/")
+	for _, name := range core {
+		if !strings.Contains(string(text), `"**/internal/`+name+`/*.go"`) && name != "limits" { // which reads headers
+			t.Errorf("depguard does not know that %s is of the core", name)
+		}
+		if !slices.Contains(strings.Split(clockless, "|"), name) {
+			t.Errorf("forbidigo does not know that %s is of the core", name)
 		}
 	}
 }
