@@ -31,7 +31,7 @@ import (
 var version = "dev"
 
 func main() {
-	log := slog.New(logging.New(os.Stdout, level()))
+	log := slog.New(logging.New(os.Stdout, logging.Level(os.Getenv("HOLDFAST_LOG_LEVEL"))))
 	handler, err := build(log)
 	if err != nil {
 		log.Error("start", "error", err)
@@ -87,9 +87,4 @@ func measure(r metric.Request) {
 	for _, line := range metric.Lines(time.Now(), metric.OfRequest(r)) {
 		_, _ = os.Stdout.Write(append(line, '\n')) // a log that takes nothing takes no error either
 	}
-}
-
-func level() (l slog.Level) {
-	_ = l.UnmarshalText([]byte(os.Getenv("HOLDFAST_LOG_LEVEL"))) // unset, or no level: info
-	return l
 }

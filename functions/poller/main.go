@@ -35,7 +35,7 @@ import (
 var version = "dev"
 
 func main() {
-	log := slog.New(logging.New(os.Stdout, level()))
+	log := slog.New(logging.New(os.Stdout, logging.Level(os.Getenv("HOLDFAST_LOG_LEVEL"))))
 	poller, err := build(log)
 	if err != nil {
 		log.Error("start", "error", err)
@@ -122,9 +122,4 @@ func build(log *slog.Logger) (*poller, error) {
 		return nil, err
 	}
 	return &poller{rounds, cloudwatch.New(cfg, name, os.Getenv("HOLDFAST_ALARM_TOPIC"))}, nil
-}
-
-func level() (l slog.Level) {
-	_ = l.UnmarshalText([]byte(os.Getenv("HOLDFAST_LOG_LEVEL"))) // unset, or no level: info
-	return l
 }

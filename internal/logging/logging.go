@@ -19,6 +19,12 @@ func New(w io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewJSONHandler(&door{w}, &slog.HandlerOptions{Level: level})
 }
 
+// Level is the level that a text names, such as "debug" or "WARN"; info where it names none.
+func Level(text string) (l slog.Level) {
+	_ = l.UnmarshalText([]byte(text)) // what is no level leaves the zero one, which is info
+	return l
+}
+
 // secret matches the keys and tokens of the providers and of clients, web tokens, and
 // whatever stands behind the word bearer.
 var secret = regexp.MustCompile(`(?i)\b(?:sk[-_][a-z0-9_-]{4,}|(?:hf_|xai-)[a-z0-9_-]{16,}|eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]+\.[a-z0-9_-]*)|\bbearer +[a-z0-9._~+/=-]{8,}`)

@@ -51,3 +51,14 @@ func TestOrdinaryLinesPassAsTheyAre(t *testing.T) {
 		t.Errorf("got %q, want one line", got)
 	}
 }
+
+func TestLevel(t *testing.T) {
+	for text, want := range map[string]slog.Level{
+		"debug": slog.LevelDebug, "WARN": slog.LevelWarn, "error": slog.LevelError, "info": slog.LevelInfo,
+		"": slog.LevelInfo, "loud": slog.LevelInfo,
+	} {
+		if got := logging.Level(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
