@@ -57,19 +57,6 @@ func (a *answer) read(r account.Reading) {
 	a.readings = append(append([]account.Reading{a.readings[0]}, later...), r)
 }
 
-// limits are the answer's limit headers, for the log.
-func (a *answer) limits() map[string]string {
-	out := map[string]string{}
-	for k, v := range a.resp.Header {
-		for _, p := range limitHeaders {
-			if strings.HasPrefix(k, p) {
-				out[strings.ToLower(k)] = strings.Join(v, ", ")
-			}
-		}
-	}
-	return out
-}
-
 // send makes an attempt at candidate i.
 func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	acct := x.sit.Candidates[i].Account

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"holdfast/internal/catalog"
 	"holdfast/internal/conversation"
 	"holdfast/internal/forward"
-	"holdfast/internal/metric"
 	"holdfast/internal/owner"
 	"holdfast/internal/pick"
 	"holdfast/internal/pin"
@@ -65,22 +63,6 @@ type exchange struct {
 	// writes are the store writes that run beside the answer; the exchange ends after them.
 	writes sync.WaitGroup
 	report report
-}
-
-// report is what the log line says.
-type report struct {
-	outcome  string // served, handed-back, refused, client-left, cut, panic
-	account  string
-	refusal  provider.RefusalKind
-	attempts int
-	storeFor time.Duration // of the read before the first send
-	headers  time.Duration // from start to the upstream's headers
-	// uploading is how long the client took to send its body; added what the gateway itself
-	// took before the first send.
-	uploading, added time.Duration
-	rejections       []account.RejectionKind
-	usage            provider.Usage
-	err              error
 }
 
 func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
@@ -391,55 +373,4 @@ func (x *exchange) gone() bool {
 		x.report.outcome = "client-left"
 	}
 	return true
-}
-
-// logLine is the one line that every request leaves.
-func (x *exchange) logLine() {
-	r := &x.report
-	if r.outcome == "" {
-		r.outcome = "answered-here"
-	}
-	attrs := []slog.Attr{
-		slog.String("request", x.id), slog.String("outcome", r.outcome), slog.Int("status", x.w.status),
-		milliseconds("total_ms", x.g.now().Sub(x.start)),
-	}
-	if x.name != "" {
-		attrs = append(attrs, slog.String("provider", string(x.name)), slog.String("key", x.key.Name), slog.String("account", r.account),
-			slog.String("pin", x.pinSaid), slog.String("conversation_key", x.who.Source), slog.String("model", x.req.Model),
-			slog.Int("attempts", r.attempts), milliseconds("store_ms", r.storeFor), milliseconds("upstream_headers_ms", r.headers))
-	}
-	if r.refusal != "" {
-		attrs = append(attrs, slog.String("error_kind", string(r.refusal)))
-	}
-	if r.usage.Prompt() > 0 {
-		attrs = append(attrs, slog.Int64("input_tokens", r.usage.Prompt()), slog.Int64("cache_read_tokens", r.usage.CacheRead),
-			slog.Int64("output_tokens", r.usage.Output))
-	}
-	level := slog.LevelInfo
-	if x.name == "" && r.refusal == "" && r.err == nil {
-		level = slog.LevelDebug // greetings and health checks
-	}
-	if r.err != nil {
-		level = slog.LevelWarn
-		attrs = append(attrs, slog.String("error", r.err.Error()))
-	}
-	x.g.log.LogAttrs(context.WithoutCancel(x.r.Context()), level, "request", attrs...)
-}
-
-// measure tells the one who measures, if anybody does.
-func (x *exchange) measure() {
-	if x.g.measure == nil || x.name == "" {
-		return
-	}
-	x.g.measure(metric.Request{
-		Provider: x.name, Account: x.report.account, Outcome: x.report.outcome, Pin: x.pinSaid, Source: x.who.Source,
-		Rejections: x.report.rejections, Added: x.report.added,
-		Prompt: x.report.usage.Prompt(), CacheRead: x.report.usage.CacheRead,
-		Yielded: x.report.refusal == provider.Yielded, StoreUnavailable: x.report.refusal == provider.StoreUnavailable,
-	})
-}
-
-// milliseconds logs a duration to the microsecond.
-func milliseconds(key string, d time.Duration) slog.Attr {
-	return slog.Float64(key, float64(d.Microseconds())/1000)
 }

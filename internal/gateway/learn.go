@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+
+	"holdfast/internal/account"
+	"holdfast/internal/provider"
+	"holdfast/internal/refresh"
+)
+
+// fold folds what was learnt into candidate i's state, in the store and in the situation.
+func (x *exchange) fold(ctx context.Context, i int, change func(account.State) (account.State, bool)) error {
+	id := x.sit.Candidates[i].Account.ID
+	stored, err := x.g.store.Fold(ctx, id, x.states[id], change)
+	if err != nil {
+		return err
+	}
+	x.states[id] = stored
+	x.together()
+	return nil
+}
+
+// together puts the accounts' states into the situation, those that share limits with what
+// is known of each other.
+func (x *exchange) together() {
+	cs := x.sit.Candidates
+	alike := false // by one word at least; most owners have no two such accounts
+	for i := range cs {
+		s := x.states[cs[i].Account.ID].State
+		cs[i].State = s
+		for _, o := range cs[:i] { // whose states are not joined yet
+			alike = alike || (s.Organization != "" && s.Organization == o.State.Organization) || (s.Principal != "" && s.Principal == o.State.Principal)
+		}
+	}
+	if !alike {
+		return
+	}
+	accounts, states := make([]account.Account, len(cs)), make([]account.State, len(cs))
+	for i, c := range cs {
+		accounts[i], states[i] = c.Account, c.State
+	}
+	for i, s := range account.Together(accounts, states) {
+		cs[i].State = s
+	}
+}
+
+func (x *exchange) rules(i int) account.Rules {
+	return account.Rules{BarePause: x.sit.Settings.BarePause, Overage: x.sit.Candidates[i].Account.Overage}
+}
+
+// lesson is what an answer taught of its account.
+type lesson struct {
+	answer    *answer // its readings; nil when those were learnt before
+	rejection account.Rejection
+	served    bool // the request was answered well
+}
+
+// change is the lesson of candidate i as a change of state.
+func (x *exchange) change(i int, l lesson) func(account.State) (account.State, bool) {
+	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
+	var readings []account.Reading
+	if l.answer != nil {
+		readings = l.answer.readings // read replaces the list and changes none
+	}
+	return func(s account.State) (account.State, bool) {
+		next := s
+		for _, r := range readings {
+			next = next.Observe(r, placed, rules)
+		}
+		if l.answer != nil {
+			next = next.LoginOf(l.answer.credential.Principal)
+		}
+		if l.rejection.Rejected() && !x.saysNothing(l.rejection) && !known(s, l.rejection) {
+			next = next.Reject(next.Settle(l.rejection), rules)
+		}
+		if l.rejection.Rejected() && x.sit.Fresh {
+			next = next.Covered(placed) // the conversation is no load here
+		}
+		if l.served {
+			next = next.Served(x.req.Family, x.req.Features, now)
+		}
+		return next, account.WorthStoring(s, next)
+	}
+}
+
+// saysNothing: asides, such as counting tokens, have rate limits of their own, which say
+// nothing of inference.
+func (x *exchange) saysNothing(r account.Rejection) bool {
+	return x.req.Role == provider.Aside && (r.Kind == account.Throttle || r.Kind == account.Bare)
+}
+
+// known reports whether a state says already, and better, what a rejection would: whoever
+// was refused a renewal has parked the account with the provider's own word.
+func known(s account.State, r account.Rejection) bool {
+	return r.Rule == refresh.ReasonRefused && s.Parked != nil
+}
+
+// learn folds a lesson into the state that the next plan is made from.
+func (x *exchange) learn(ctx context.Context, i int, l lesson) error {
+	return x.fold(ctx, i, x.change(i, l))
+}
+
+// learnBeside folds a lesson while the answer goes on.
+func (x *exchange) learnBeside(what string, i int, l lesson) {
+	id := x.sit.Candidates[i].Account.ID
+	base, change := x.states[id], x.change(i, l)
+	if _, worth := change(base.State); !worth {
+		return
+	}
+	x.beside(what, func(ctx context.Context) error {
+		_, err := x.g.store.Fold(ctx, id, base, change)
+		return err
+	})
+}
+
+// heals reports whether a good answer of candidate i is worth telling: its family is
+// blocked there, or a feature that it needed is said to be lacking.
+func (x *exchange) heals(i int) bool {
+	st := x.sit.Candidates[i].State
+	for _, b := range st.Blocks {
+		if b.Family != "" && b.Family == x.req.Family && b.Active(x.sit.Now) {
+			return true
+		}
+	}
+	for _, f := range x.req.Features {
+		if st.LacksFeature(x.sit.Now, f) {
+			return true
+		}
+	}
+	return false
+}
