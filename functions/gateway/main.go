@@ -78,7 +78,6 @@ func build(log *slog.Logger) (http.Handler, error) {
 		Renew:     logins.Renew,
 		Log:       log,
 		Measure:   measure,
-		Version:   version,
 	})
 }
 

@@ -93,7 +93,7 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	}
 	handler, err := gateway.New(gateway.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (gateway.Box, error) { return d.box(ctx) }, Providers: c.Providers,
-		Renew: logins.Renew, Log: log, Now: c.Now, Version: c.Version,
+		Renew: logins.Renew, Log: log, Now: c.Now,
 	})
 	if err != nil {
 		return errors.Join(err, d.Close())

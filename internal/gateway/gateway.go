@@ -73,8 +73,7 @@ type Options struct {
 	// must not keep the request waiting.
 	Measure func(metric.Request)
 	// Now is the clock; nil stands for time.Now.
-	Now     func() time.Time
-	Version string
+	Now func() time.Time
 }
 
 // Gateway is the handler. Make one with New.
@@ -89,7 +88,6 @@ type Gateway struct {
 	log       *slog.Logger
 	measure   func(metric.Request)
 	now       func() time.Time
-	version   string
 
 	catalog     catalogCache
 	credentials credentialCache
@@ -130,7 +128,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	return &Gateway{
 		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers, transport: o.Transport, limits: o.Limits,
-		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now, version: o.Version,
+		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now,
 	}, nil
 }
 
