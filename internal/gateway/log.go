@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"holdfast/internal/account"
@@ -106,23 +105,7 @@ func (x *exchange) logRejection(i int, a *answer, r account.Rejection) {
 		slog.String("rule", r.Rule), slog.String("code", r.Code), slog.String("model", r.Model),
 	}
 	if a != nil {
-		attrs = append(attrs, slog.Int("status", a.resp.StatusCode), slog.Any("limits", a.limits()))
+		attrs = append(attrs, slog.Int("status", a.resp.StatusCode), slog.Any("limits", provider.LimitHeaders(a.resp.Header)))
 	}
 	x.g.log.LogAttrs(x.r.Context(), slog.LevelWarn, "rejection", attrs...)
 }
-
-// limits are the answer's limit headers, for the log.
-func (a *answer) limits() map[string]string {
-	out := map[string]string{}
-	for k, v := range a.resp.Header {
-		for _, p := range limitHeaders {
-			if strings.HasPrefix(k, p) {
-				out[strings.ToLower(k)] = strings.Join(v, ", ")
-			}
-		}
-	}
-	return out
-}
-
-// limitHeaders are prefixes of the headers that a rejection's log line shows.
-var limitHeaders = []string{"Anthropic-Ratelimit-", "X-Ratelimit-", "X-Codex-", "Retry-After", "X-Should-Retry"}
