@@ -24,20 +24,9 @@ func (x *exchange) fold(ctx context.Context, i int, change func(account.State) (
 // is known of each other.
 func (x *exchange) together() {
 	cs := x.sit.Candidates
-	alike := false // by one word at least; most owners have no two such accounts
-	for i := range cs {
-		s := x.states[cs[i].Account.ID].State
-		cs[i].State = s
-		for _, o := range cs[:i] { // whose states are not joined yet
-			alike = alike || (s.Organization != "" && s.Organization == o.State.Organization) || (s.Principal != "" && s.Principal == o.State.Principal)
-		}
-	}
-	if !alike {
-		return
-	}
 	accounts, states := make([]account.Account, len(cs)), make([]account.State, len(cs))
 	for i, c := range cs {
-		accounts[i], states[i] = c.Account, c.State
+		accounts[i], states[i] = c.Account, x.states[c.Account.ID].State
 	}
 	for i, s := range account.Together(accounts, states) {
 		cs[i].State = s
