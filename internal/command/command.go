@@ -1,5 +1,7 @@
 // Package command is the operator's side: the command line that configures accounts,
 // client keys, policies and settings, that shows how the gateway stands, and that serves.
+// Serving is the gateway and the poller in one process; a command that ends makes sure that
+// a login which it renewed is saved.
 //
 // # What it promises
 //

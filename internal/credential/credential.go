@@ -4,7 +4,7 @@
 // A Secret prints as REDACTED in every way Go prints a value; Reveal is the one way to
 // its text, and only the code that puts it on the wire or seals it may call it. The
 // package stores nothing and calls nobody: sealing is package seal's, keeping package
-// store's, refreshing comes from the token endpoint's owner.
+// store's, renewing package refresh's.
 package credential
 
 import (

@@ -5,14 +5,19 @@
 // one pass; one read of the store that brings pin, states and, now and then, the catalog;
 // a plan (package placement); the claims that the plan needs, each one conditional write;
 // the upstream attempt (package forward); and beside the answer, what was learnt from it,
-// folded into the store. The read brings, too, whose the objects are that the request
-// names; an answer that makes one is noted before its end is passed on. What the plan says after a rejection is done the same way again.
+// folded into the store. What the plan says after a rejection is done the same way again.
+//
+// The read brings, too, whose the objects are that the request names, and, under policy
+// order, who served; an answer that makes an object is noted before its end is passed on,
+// and a pick that shows a switch has it recorded. A login that has expired, or is refused,
+// is renewed on the way (Options.Renew), once for each attempt.
 //
 // # What it holds
 //
-// In memory it keeps nothing that the store does not have, but for a second or two: the
-// catalog, opened credentials by their generation, and placements that another request of
-// this process is just making. Several processes may serve from one store.
+// In memory it keeps the catalog for a second or two, opened credentials by their
+// generation, placements that another request of this process is just making, counts for
+// the status until a pin is touched, and which objects it has noted lately. Nothing of it is
+// needed by another process, or after a restart: several may serve from one store.
 //
 // # Never
 //

@@ -34,11 +34,11 @@
 //
 // # Never
 //
-// It starts nothing once its context has ended, or after Close, ends nothing that it has started, and has
-// no goroutine of its own. No log line and no error repeats what a provider said, or a
-// secret. It parks an account whose login is lost, and changes nothing else of it. When to
-// renew ahead of time is the poller's to ask (Due); what a provider's answer means, the
-// provider's package's.
+// It starts nothing once its context has ended, or after Close, ends nothing that it has
+// started, and has no goroutine of its own. No log line and no error repeats what a provider
+// said, or a secret. It parks an account whose login is lost, ends that where the login turns
+// out to be good, and changes nothing else of it. When to renew ahead of time is the poller's
+// to ask (Due); what a provider's answer means, the provider's package's.
 package refresh
 
 import (

@@ -1,9 +1,12 @@
 // Package status says in one value how the gateway stands: every account with its
-// windows, every provider with its policy, and how pins fared. The command `status`
-// prints it; the gateway serves the same as status.json.
+// windows, every provider with its policy and who serves, how pins fared, the last look at
+// usage endpoints and the last switch. The command `status` prints it; the gateway serves
+// the same as status.json. It has the words for a terminal, too, and what the owner of a
+// parked account is to do (Remedy).
 //
-// Of reports a pure function of what was read: it does no I/O and reads no clock. It
-// never holds a secret. Forecasts are not known yet; their field (forecast) is absent.
+// Of is a pure function of what was read: it does no I/O and reads no clock. States are
+// shown as they are judged, those of accounts that share limits together. It never holds a
+// secret.
 package status
 
 import (

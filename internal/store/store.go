@@ -1,8 +1,11 @@
 // Package store is the contract between what holdfast knows and where it is kept.
 //
-// Store speaks the words of its users: it claims, moves and touches pins, folds evidence
-// into states, counts placements, changes the catalog, keeps sealed credentials. All of
-// it stands on a Backend, which only keeps records and writes them conditionally, in one
+// Store speaks the words of its users: it claims, moves and touches pins and owners of
+// objects, folds evidence into states, counts placements, changes the catalog, keeps sealed
+// credentials and how far their renewal has come, gives leases, and remembers who served,
+// when who was looked at, and how full windows were. It decides none of that: what a change
+// is comes from its caller, or from a pure package such as serving. All of it stands on a
+// Backend, which only keeps records and writes them conditionally, in one
 // round trip each: sqlitestore on one machine, dynamostore in AWS, memstore for tests.
 // One suite, storetest, says what each of them must do.
 //
@@ -401,9 +404,9 @@ func (s *Store) forget(ctx context.Context, key Key) error {
 	return ErrConflict
 }
 
-// Snapshot is what a report needs: the catalog, the state of every account in it, and the
-// sealed credentials, the pins and who serves where asked for. It is read by several calls and is no
-// snapshot in time.
+// Snapshot is what a report needs: the catalog, the state of every account in it, and,
+// where asked for, the sealed credentials, the pins, who served and the poll. It is read by
+// several calls and is no snapshot in time.
 type Snapshot struct {
 	Catalog     CatalogRecord
 	States      map[account.ID]StateRecord
@@ -413,8 +416,8 @@ type Snapshot struct {
 	Poll        Poll
 }
 
-// Snapshot reads what a report needs; whole adds credentials, pins, who serves and the poll. It is not for the
-// request path.
+// Snapshot reads what a report needs; whole adds credentials, pins, who served and the poll.
+// It is not for the request path.
 func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
 	v, err := s.Read(ctx, Query{Catalog: true, Poll: whole})
 	if err != nil {
