@@ -64,7 +64,7 @@ func (s State) observeWindow(w WindowReading, r Reading) {
 		}
 	}
 	if w.HasUtilization {
-		next.Utilization, next.HasUtilization = w.Utilization, true
+		next.Utilization, next.HasUtilization = min(w.Utilization, mostUtilization), true
 	}
 	if !w.ResetAt.IsZero() {
 		next.ResetAt = w.ResetAt

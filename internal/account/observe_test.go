@@ -244,6 +244,16 @@ func TestObserveWindow(t *testing.T) {
 	}
 }
 
+// A figure that can be read and is absurd is clamped: it would be a metric that is refused.
+func TestObserveClamps(t *testing.T) {
+	for told, want := range map[float64]float64{1.3: 1.3, 100: 100, 101: 100, 1e298: 100} {
+		s := account.State{}.Observe(poll(0, window(account.Weekly, told, 6*day)), 0, rules)
+		if got := s.Windows[account.Weekly].Utilization; got != want {
+			t.Errorf("told %v: got %v, want %v", told, got, want)
+		}
+	}
+}
+
 func TestObserveMarks(t *testing.T) {
 	var s account.State
 	if s.Seen() {

@@ -74,6 +74,10 @@ type WindowReading struct {
 	Status         WindowStatus
 }
 
+// mostUtilization is the most that a window is believed to be filled: a figure beyond is
+// absurd, and no page, sum or metric could do anything with it.
+const mostUtilization = 100
+
 // Overage is what an answer said of paid extra usage beyond the plan.
 type Overage struct {
 	// Available: the next request beyond a full plan window would be served and charged.

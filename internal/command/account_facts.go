@@ -8,6 +8,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/checkup"
 	"holdfast/internal/credential"
+	"holdfast/internal/refresh"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -35,11 +36,17 @@ type credentialFacts struct {
 	FailingSince    *time.Time `json:"failing_since"`
 	RenewalFailure  string     `json:"renewal_failure,omitempty"`
 	RetryAt         *time.Time `json:"retry_at"`
+	// RenewingSince is when a process began a renewal that is not at its end; others take it
+	// over at TakenOverAt, should that process be gone.
+	RenewingSince *time.Time `json:"renewing_since"`
+	TakenOverAt   *time.Time `json:"taken_over_at"`
 	// Missing: there is no credential that can be opened.
 	Missing bool `json:"missing"`
 	// Unread says why a credential that is there could not be looked at from here.
 	Unread string `json:"unread,omitempty"`
 
+	// refused: the account is parked for it.
+	refused bool
 	// held is the credential itself, for those who go on with it.
 	held credential.Credential
 }
@@ -47,7 +54,7 @@ type credentialFacts struct {
 // facts tells of a credential. Whoever may not open it is told so, and sees the rest of
 // the account.
 func facts(ctx context.Context, d *data, a account.Account, s account.State) (credentialFacts, error) {
-	f := credentialFacts{Organization: s.Organization}
+	f := credentialFacts{Organization: s.Organization, refused: s.Parked != nil && s.Parked.Kind == account.BadCredential}
 	stored, err := d.Credential(ctx, a.ID)
 	if err != nil {
 		return credentialFacts{}, err
@@ -87,6 +94,9 @@ func (f *credentialFacts) renewal(r store.Renewal) {
 	if r.Failures > 0 {
 		f.RenewalFailure, f.RetryAt = r.Failure, told(r.RetryAt)
 	}
+	if m := r.Spending; m != nil && m.By != "" {
+		f.RenewingSince, f.TakenOverAt = told(m.Since), told(m.Since.Add(refresh.TakeoverAfter))
+	}
 }
 
 // told is an instant as listings have it: null for none.
@@ -105,8 +115,18 @@ func (f credentialFacts) text(now time.Time, name string) string {
 		return "missing, or sealed under another key: give it a new one with `holdfast account login " + name + "`"
 	case f.Unread != "":
 		return "present, but not to be looked at from here: " + f.Unread
+	case f.refused && f.ExpiresAt == nil:
+		return "present, and refused by the provider"
 	case f.ExpiresAt == nil:
 		return "present"
+	case f.refused && now.Before(*f.ExpiresAt):
+		return "refused by the provider, though it was to be good until " + f.ExpiresAt.Format(time.RFC3339)
+	case f.refused:
+		return "expired " + f.ExpiresAt.Format(time.RFC3339) + ", and is not renewed any more"
+	case !now.Before(*f.ExpiresAt) && f.Renewable && f.RenewalFailures > 0:
+		return "expired " + f.ExpiresAt.Format(time.RFC3339) + "; it could not be renewed yet"
+	case !now.Before(*f.ExpiresAt) && f.Renewable && f.RenewingSince != nil:
+		return "expired " + f.ExpiresAt.Format(time.RFC3339) + "; it is being renewed"
 	case !now.Before(*f.ExpiresAt) && f.Renewable:
 		return "expired " + f.ExpiresAt.Format(time.RFC3339) + "; it is renewed when it is needed"
 	case !now.Before(*f.ExpiresAt):
@@ -124,6 +144,10 @@ func (f credentialFacts) rows(now time.Time) [][]string {
 	var rows [][]string
 	if f.RenewedAt != nil {
 		rows = append(rows, []string{"renewed", fmt.Sprintf("%s (%s ago)", f.RenewedAt.Format(time.RFC3339), status.Span(now.Sub(*f.RenewedAt)))})
+	}
+	if f.RenewingSince != nil {
+		rows = append(rows, []string{"renewal", fmt.Sprintf("begun %s (%s ago); if the process that does it is gone, another may from %s",
+			f.RenewingSince.Format(time.RFC3339), status.Span(now.Sub(*f.RenewingSince)), f.TakenOverAt.Format(time.RFC3339))})
 	}
 	if f.RenewalFailures > 0 {
 		tries := "1 try"

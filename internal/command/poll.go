@@ -59,6 +59,16 @@ func (c *cli) poll(ctx context.Context, d *data, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if err := c.writePoll(report, asJSON); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted; who was not reached is due in the next round")
+	}
+	return nil
+}
+
+func (c *cli) writePoll(report poll.Report, asJSON bool) error {
 	if asJSON {
 		return writeJSON(c.Stdout, polledOf(report))
 	}
@@ -95,7 +105,7 @@ func lookText(f poll.Finding, at time.Time) string {
 	case poll.HasFailed:
 		parts = append(parts, f.Trouble, "what was known stays known")
 	case poll.NotReached:
-		parts = append(parts, "the round's time was over")
+		parts = append(parts, "the round ended before it had answered")
 	default: // nobody is fresh or waits where everybody is asked
 	}
 	switch {

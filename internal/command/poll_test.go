@@ -1,7 +1,10 @@
 package command_test
 
 import (
+	"bytes"
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,6 +77,24 @@ func TestPoll(t *testing.T) {
 	}
 	if r := b.must("status"); !strings.Contains(r.stdout, "last poll: 0s ago") || !strings.Contains(r.stdout, "marlow: its usage could not be looked up, 1 time (") {
 		t.Errorf("the status tells neither of the poll nor of its failure:\n%s", r.stdout)
+	}
+}
+
+// An interrupted round is not said to have been made.
+func TestPollInterrupted(t *testing.T) {
+	b := newBench(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	mute := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		interrupt()
+		<-r.Context().Done()
+	}))
+	defer mute.Close()
+	b.must("account", "add", "marlow", "--provider", "anthropic", "--import", b.login("marlow.json", ""), "--base-url", mute.URL, "--no-check")
+	var stdout, stderr bytes.Buffer
+	code := command.Run(ctx, append(b.place(), "poll"), b.options(strings.NewReader(""), &stdout, &stderr))
+	if code != 1 || !strings.Contains(stderr.String(), "interrupted") || !strings.Contains(stdout.String(), "not-reached") {
+		t.Errorf("got status %d, %q and %q; want it told as interrupted", code, stdout.String(), stderr.String())
 	}
 }
 

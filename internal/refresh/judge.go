@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// takeoverAfter and watchedFor are what it takes to send a token again that another
+	// TakeoverAfter and watchedFor are what it takes to send a token again that another
 	// process has marked and of which nothing is heard: the mark is that old by the clock,
 	// and this process itself has seen it unchanged for that long. A holder that lives is
 	// done within a minute. One that was put to sleep together with this machine finds its
 	// mark old by the clock, but watched for only as long as both were awake, which gives
 	// it the time to save what it got.
-	takeoverAfter = 10 * time.Minute
+	TakeoverAfter = 10 * time.Minute
 	watchedFor    = 2 * time.Minute
 	// silentFor is how long somebody else's mark, seen unchanged, is worth waiting for.
 	silentFor = time.Minute
 	// lateAfter is when a holder that was frozen before it sent its token must not send it
 	// any more: others may soon. Clocks of machines may differ by as much as is left.
-	lateAfter = takeoverAfter / 2
+	lateAfter = TakeoverAfter / 2
 
 	// Tries that brought nothing are backed off from: backoff, doubling up to maxBackoff.
 	backoff    = 5 * time.Second
@@ -121,7 +121,7 @@ func (s stand) judge(now time.Time, held credential.Credential, us stance) verdi
 			return s.unlessBackedOff(now, repeat)
 		}
 		return s.unlessBackedOff(now, begin)
-	case now.Sub(mark.Since) >= takeoverAfter && us.watched >= watchedFor:
+	case now.Sub(mark.Since) >= TakeoverAfter && us.watched >= watchedFor:
 		return repeat
 	case us.watched >= silentFor:
 		return silent

@@ -23,7 +23,7 @@
 // more at once, since providers forgive that for a short while. Refused for good: the
 // token's keyed hash is remembered, it is never sent again, and the account is parked.
 // A mark whose writer is silent is taken over when it is old by the clock AND this process
-// itself has watched it unchanged for a while: see takeoverAfter. The token is then sent
+// itself has watched it unchanged for a while: see TakeoverAfter. The token is then sent
 // once, and if that is refused, the account is parked because an answer was lost.
 //
 // # A grant that cannot be saved
@@ -297,7 +297,7 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 	case silent:
 		since := s.renewal.Spending.Since
 		return credential.Credential{}, fmt.Errorf("%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
-			ErrTransient, since.Format(time.RFC3339), since.Add(takeoverAfter).Format(time.RFC3339))
+			ErrTransient, since.Format(time.RFC3339), since.Add(TakeoverAfter).Format(time.RFC3339))
 	default:
 		return credential.Credential{}, fmt.Errorf("%w: the last try failed (%s), the next is at %s",
 			ErrTransient, s.renewal.Failure, s.renewal.RetryAt.Format(time.RFC3339))

@@ -282,13 +282,17 @@ func TestLoginExpires(t *testing.T) {
 	if !cmp.Equal(got.LoginExpiresAt, at(0)) {
 		t.Errorf("got %v, want %v", got.LoginExpiresAt, t0)
 	}
-	if before := t0.Add(-time.Second); got.Standing(before) != "ready" || len(got.Remarks(before)) != 0 {
-		t.Errorf("a second before: got %q and %q", got.Standing(before), got.Remarks(before))
+	if before := t0.Add(-time.Second); got.Standing(before) != "ready" || got.Expiry(before) != "" {
+		t.Errorf("a second before: got %q and %q", got.Standing(before), got.Expiry(before))
 	}
 	after := t0.Add(2 * time.Minute)
-	want := []string{"login expired at 2027-03-04 10:15Z (2m ago); it is renewed when it is needed: `holdfast account show marlow` says whether it can be"}
-	if diff := cmp.Diff(want, got.Remarks(after)); diff != "" || got.Standing(t0) != "ready, login expired" {
+	want := "login expired at 2027-03-04 10:15Z (2m ago); it is renewed when it is needed: `holdfast account show marlow` says whether it can be"
+	if diff := cmp.Diff(want, got.Expiry(after)); diff != "" || got.Standing(t0) != "ready, login expired" {
 		t.Errorf("after: got %q (-want +got):\n%s", got.Standing(t0), diff)
+	}
+	in.States = map[account.ID]store.StateRecord{a.ID: {State: account.State{Parked: &account.Parked{Since: t0, Reason: "renewal-refused", Kind: account.BadCredential}}}}
+	if got := status.Of(in).Accounts[0].Expiry(after); got != "" {
+		t.Errorf("of an account that waits for its owner: got %q, want nothing", got)
 	}
 }
 

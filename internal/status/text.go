@@ -47,6 +47,9 @@ func (r Report) WriteText(w io.Writer) error {
 		for _, line := range a.Remarks(r.At) {
 			fmt.Fprintf(w, "%s: %s\n", a.Name, line)
 		}
+		if line := a.Expiry(r.At); line != "" {
+			fmt.Fprintf(w, "%s: %s\n", a.Name, line)
+		}
 	}
 	fmt.Fprintln(w)
 	for _, p := range r.Providers {
@@ -107,7 +110,7 @@ func (a Account) Standing(at time.Time) string {
 }
 
 // Remarks are what stands beside an account's standing, for a terminal: models and
-// features that it may not serve now, and a login that ended.
+// features that it may not serve now.
 func (a Account) Remarks(at time.Time) []string {
 	var lines []string
 	for _, b := range a.BlockedModels {
@@ -116,10 +119,17 @@ func (a Account) Remarks(at time.Time) []string {
 	for _, l := range a.Lacks {
 		lines = append(lines, "lacks "+Plain(l.Feature)+", as far as is known until "+instant(l.Until, at))
 	}
-	if e := a.LoginExpiresAt; a.expired(at) {
-		lines = append(lines, fmt.Sprintf("login expired at %s (%s ago); it is renewed when it is needed: `holdfast account show %s` says whether it can be", e.Format(minute), Span(at.Sub(*e)), a.Name))
-	}
 	return lines
+}
+
+// Expiry says of an account whose login ended, and that does not wait for its owner, when
+// that was and what becomes of it; empty for all others.
+func (a Account) Expiry(at time.Time) string {
+	if !a.expired(at) || a.State == Parked {
+		return ""
+	}
+	e := *a.LoginExpiresAt
+	return fmt.Sprintf("login expired at %s (%s ago); it is renewed when it is needed: `holdfast account show %s` says whether it can be", e.Format(minute), Span(at.Sub(e)), a.Name)
 }
 
 func (a Account) expired(at time.Time) bool {
