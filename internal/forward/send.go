@@ -78,10 +78,19 @@ func (b *Body) open() (io.ReadCloser, int64) {
 	if p == nil || len(*p) == 0 {
 		return http.NoBody, 0
 	}
+	n := int64(len(*p))
+	if n <= inOneWrite {
+		return io.NopCloser(bytes.NewReader(*p)), n
+	}
 	r := &bodyReader{}
 	r.Reset(*p)
-	return r, int64(len(*p))
+	return r, n
 }
+
+// inOneWrite is up to where the transport is shown that a body is in memory, which it knows
+// by its type: it then sends the headers along instead of ahead. For a larger one that spares
+// little, and would keep it in memory as long as its answer.
+const inOneWrite = 32 << 10
 
 // bodyReader lets go of the bytes when it is closed, which the transport does as soon as
 // they are sent, while the request itself lives as long as its answer.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"holdfast/internal/forward"
@@ -50,6 +51,44 @@ func TestSendCarriesTheBodyWithItsLength(t *testing.T) {
 	}
 	if lengths[0] != 5 || bodies[0] != "hello" || lengths[1] != 0 || bodies[1] != "" {
 		t.Errorf("got lengths %v, bodies %q", lengths, bodies)
+	}
+}
+
+// writes counts the writes to a connection.
+type writes struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (w writes) Write(p []byte) (int, error) {
+	w.n.Add(1)
+	return w.Conn.Write(p)
+}
+
+// A small request leaves in one write, its body with its headers.
+func TestSmallRequestIsOneWrite(t *testing.T) {
+	got := make(chan string, 1)
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got <- string(b)
+	}))
+	defer up.Close()
+	tr := forward.NewTransport(forward.DefaultLimits)
+	defer tr.CloseIdleConnections()
+	var n atomic.Int64
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return writes{conn, &n}, err
+	}
+	text := strings.Repeat("x", 2<<10)
+	resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, hold(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b := <-got; b != text || n.Load() != 1 {
+		t.Errorf("got %d bytes in %d writes, want %d in 1", len(b), n.Load(), len(text))
 	}
 }
 
