@@ -26,7 +26,7 @@ BENCHTIME ?= 1s
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## Serve on 127.0.0.1:8787: ANTHROPIC_, OPENAI_ and XAI_API_KEY as accounts if set, else a simulation (needs Go only)
@@ -147,6 +147,10 @@ bench: ## Benchmarks; BENCH selects, BENCHTIME lengthens
 .PHONY: measure
 measure: ## What a request costs, beside a direct call and a bare proxy
 	@go run ./internal/bench 2>/dev/null
+
+.PHONY: measure-function
+measure-function: tools ## Size, start, and processor time and memory of a request, of the Lambdas
+	@go test -run '^$$' -bench 'Weight|Start|Serve|Process' -benchtime $(BENCHTIME) ./functions/gateway ./functions/poller | grep -v -e ^PASS -e ^ok
 
 .PHONY: cost
 cost: ## What it costs in AWS, counted: a thousand requests, an idle month, a busy one

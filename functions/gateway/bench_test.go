@@ -3,12 +3,8 @@ package main_test
 import (
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,50 +13,17 @@ import (
 	"holdfast/internal/functiontest"
 )
 
-// BenchmarkStart is the time from exec to the first poll of the Runtime API, by which the
-// platform knows that the function is up. AWS is out of reach, which nobody waits for.
-func BenchmarkStart(b *testing.B) {
-	path := functiontest.Binary(b)
-	polled, done := make(chan time.Time), make(chan struct{})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		polled <- time.Now()
-		select {
-		case <-r.Context().Done():
-		case <-done:
-		}
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	defer close(done)
-	var took []time.Duration
-	for b.Loop() {
-		cmd := exec.CommandContext(b.Context(), path)
-		cmd.Env = []string{
-			"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(), "HOLDFAST_TABLE=holdfast", "HOLDFAST_KMS_KEY_ID=key",
-			"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL=http://127.0.0.1:9",
-		}
-		start := time.Now()
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, (<-polled).Sub(start))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
-	b.ReportMetric(float64(took[0].Microseconds())/1000, "ms-least")
-}
+// BenchmarkWeight is the size of the program, and of its zip file.
+func BenchmarkWeight(b *testing.B) { functiontest.Weigh(b, functiontest.Binary(b)) }
+
+// BenchmarkStart is the time from exec to the first poll.
+func BenchmarkStart(b *testing.B) { functiontest.Starts(b, functiontest.Binary(b)) }
 
 // BenchmarkServe is a request of a pinned conversation from the client to the end of the
 // answer: how long the function's process computes for it, and the most memory it ever had
 // resident.
 func BenchmarkServe(b *testing.B) {
-	for _, size := range []int{2_000, 200_000, 5_000_000} {
+	for _, size := range []int{20_000, 500_000, 5_000_000} {
 		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
 			bench := functiontest.New(b)
 			bench.Account("one", 0.20)
@@ -77,6 +40,7 @@ func BenchmarkServe(b *testing.B) {
 				f.Served(b, turn)
 				n++
 			}
+			b.ReportMetric(0, "ns/op") // of everybody on this machine
 			b.ReportMetric(float64((processor(b, pid)-before).Microseconds())/1000/float64(n), "cpu-ms/op")
 			b.ReportMetric(status(b, pid, "VmHWM")/1024, "peak-MB")
 			if len(f.PIDs()) != 1 {
