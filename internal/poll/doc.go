@@ -6,8 +6,10 @@
 //
 // A look is a question to a provider's usage endpoint. A round goes over all accounts once:
 // it looks at those that are due, renews the logins that are past half of their life, saves
-// grants that could not be saved before, and writes points of history and who serves. Every account has a
-// clock of its own (store.Clock), which says when it may be looked at next.
+// grants that could not be saved before, and writes points of history and who serves.
+// Every account has a clock of its own (store.Clock), which says when it may be looked at
+// next. An account is watched if its provider has a usage endpoint for it. Fleet reads what
+// is measured of all accounts, whoever made the last round.
 //
 // # What it decides
 //
