@@ -87,16 +87,6 @@ func (r *Request) ClientLeft() bool {
 	}
 }
 
-// New makes an upstream that speaks Anthropic's wire, to be served as an http.Handler. Close
-// must be called at the end.
-func New() *Upstream { return speaking(anthropic()) }
-
-func speaking(d dialect) *Upstream {
-	return &Upstream{
-		closed: make(chan struct{}), speaks: d, paths: map[string]Script{}, grants: map[string]renewal{}, arrived: make(chan struct{}),
-	}
-}
-
 // Start serves a new upstream of Anthropic's on a free port of 127.0.0.1 until the test ends. Answers
 // that are still held then are given up.
 func Start(t testing.TB) *Upstream {
@@ -107,7 +97,9 @@ func Start(t testing.TB) *Upstream {
 // start serves an upstream of the dialect until the test ends.
 func start(t testing.TB, d dialect) *Upstream {
 	t.Helper()
-	u := speaking(d)
+	u := &Upstream{
+		closed: make(chan struct{}), speaks: d, paths: map[string]Script{}, grants: map[string]renewal{}, arrived: make(chan struct{}),
+	}
 	server := httptest.NewServer(u)
 	u.URL = server.URL
 	t.Cleanup(func() {

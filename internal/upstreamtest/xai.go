@@ -1,7 +1,6 @@
 package upstreamtest
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,17 +83,6 @@ func GrokUsed(percent float64, reset time.Time) Script {
 	return Raw(http.StatusOK, jsonType(), fmt.Appendf(nil, `{"config":{"currentPeriod":{"type":"USAGE_PERIOD_TYPE_WEEKLY","start":%q,"end":%q},%s`+
 		`"onDemandCap":{"val":0},"onDemandUsed":{"val":0},"isUnifiedBillingUser":true,"prepaidBalance":{"val":0},`+
 		`"billingPeriodStart":%q,"billingPeriodEnd":%q}}`, begin, end, figure, begin, end))
-}
-
-// GrokRPCRefused is the gRPC-Web answer to a call without a credential: HTTP 200 and a
-// trailer with status 16.
-func GrokRPCRefused() Script {
-	frames, err := hex.DecodeString("8000000069677270632d7374617475733a2031360d0a677270632d6d6573736167653a204e6f25323063726564656e7469616c7325323070726573656e7465642e" +
-		"253230253542574b453d756e61757468656e746963617465643a6e6f2d63726564656e7469616c732535440d0a")
-	if err != nil {
-		panic("upstreamtest: " + err.Error())
-	}
-	return Raw(http.StatusOK, http.Header{"Content-Type": {"application/grpc-web+proto"}}, frames)
 }
 
 // xAIRefusals are errors known by their wording. The texts are the provider's.

@@ -74,12 +74,6 @@ func readLimits(h http.Header, at time.Time) limitHeaders {
 	return l
 }
 
-// PlanType is the plan that an answer's headers name, such as plus, team or prolite;
-// empty when they name none.
-func PlanType(h http.Header) string {
-	return strings.ToLower(strings.TrimSpace(h.Get(planPrefix + "Plan-Type")))
-}
-
 // credits reports whether a plan's credits can pay for what its windows do not. The
 // balance is a text that may be empty; only one that reads as nothing rules them out.
 func credits(has, unlimited bool, balance string) bool {

@@ -118,15 +118,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestPlanType(t *testing.T) {
-	if got := openai.PlanType(headers("c-plan-type: ProLite")); got != "prolite" {
-		t.Errorf("got %q, want prolite", got)
-	}
-	if got := openai.PlanType(http.Header{}); got != "" {
-		t.Errorf("got %q, want none", got)
-	}
-}
-
 // A limit's name and the model it is about are one family, so that the window binds that
 // model and no other.
 func TestLimitBindsItsModel(t *testing.T) {
