@@ -47,7 +47,11 @@ func (x *exchange) credentialAfter(i int, used credential.Credential) (credentia
 	if !x.renewable(i, used) {
 		return used, account.Rejection{Kind: account.BadCredential}
 	}
-	return x.renew(i, used)
+	next, refused := x.renew(i, used)
+	if refused.Rule == refresh.ReasonNotEntitled {
+		refused.Kind = account.Funds // refused on both ways, and only the owner can change the plan
+	}
+	return next, refused
 }
 
 // newerCredential re-reads an account's credential: another process may have renewed it.
@@ -75,8 +79,11 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 		return c, account.Rejection{}
 	}
 	r := account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: held.Generation, Rule: "not-renewed"}
-	if errors.Is(err, refresh.ErrOwner) {
+	switch {
+	case errors.Is(err, refresh.ErrOwner):
 		r.Kind, r.Rule = account.BadCredential, refresh.ReasonRefused
+	case errors.Is(err, provider.ErrNotEntitled):
+		r.Rule = refresh.ReasonNotEntitled
 	}
 	x.g.log.Warn("renew a login", "request", x.id, "account", a.Name, "error", err)
 	return held, r

@@ -13,6 +13,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
 	"holdfast/internal/gateway"
+	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
 	"holdfast/internal/upstreamtest"
 )
@@ -182,6 +183,27 @@ func TestRenewalThatFailsForTheMoment(t *testing.T) {
 				t.Errorf("afterwards: got %s, pin %s, want marlow, kept", got.account(), got.pin())
 			}
 		})
+	}
+}
+
+// A login whose token is refused and whose plan does not include a new one serves nothing
+// until its owner changes the plan, however long the token was to live.
+func TestPlanThatRenewsNoRefusedToken(t *testing.T) {
+	b, r := withRenewals(t, "marlow", "juniper")
+	r.fail = errors.Join(refresh.ErrTransient, provider.ErrNotEntitled)
+	b.prefer("marlow", "juniper")
+	b.served(ask{session: session(1)})
+	b.account("marlow").Always(upstreamtest.Refusal("invalid-token"))
+	if got := b.served(ask{session: session(1)}); got.account() != "juniper" || got.pin() != "moved" {
+		t.Errorf("got %s, pin %s, want juniper, moved", got.account(), got.pin())
+	}
+	if p := b.state("marlow").Parked; p == nil || p.Reason != refresh.ReasonNotEntitled || p.Kind != account.Funds {
+		t.Errorf("got parked %+v, want %s", p, refresh.ReasonNotEntitled)
+	}
+	before := len(b.account("marlow").Requests())
+	b.served(ask{session: session(2)})
+	if got := len(b.account("marlow").Requests()) - before; got != 0 {
+		t.Errorf("got %d more sends to an account that serves nothing, want none", got)
 	}
 }
 

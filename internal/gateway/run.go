@@ -168,7 +168,7 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 		if rejection.Kind == account.BadCredential && !resent {
 			next, refused := x.credentialAfter(i, cred)
 			switch {
-			case refused.Kind == account.Unrenewed:
+			case refused.Kind == account.Unrenewed || refused.Kind == account.Funds:
 				x.logRejection(i, a, rejection)
 				a.close()
 				return x.rejected(i, nil, refused)

@@ -167,5 +167,8 @@ func (j *job) settle(ctx context.Context, s stand, o outcome, again bool, since 
 	if o.kind == notEntitled && s.stored.Expired(j.Now()) {
 		return none, true, j.park(ctx, s, ReasonNotEntitled)
 	}
+	if o.kind == notEntitled { // whoever was refused the token that is held knows what that means
+		err = fmt.Errorf("%w (%w)", err, provider.ErrNotEntitled)
+	}
 	return none, true, err
 }

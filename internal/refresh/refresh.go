@@ -71,7 +71,9 @@ var (
 	// ErrOwner reports that only the owner can go on: the login was refused for good, or
 	// there is nothing to renew it with. The account is parked by then.
 	ErrOwner = errors.New("the login needs its owner")
-	// ErrTransient reports that there is no newer credential now and may be one later.
+	// ErrTransient reports that there is no newer credential now and may be one later. With
+	// it comes provider.ErrNotEntitled where the plan does not include the use any more,
+	// which parks no login whose token still lives.
 	ErrTransient = errors.New("the login could not be renewed now")
 )
 

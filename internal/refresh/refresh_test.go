@@ -365,3 +365,18 @@ func TestWaitIsForTheTurnToo(t *testing.T) {
 	b.good(r, 2)
 	b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
 }
+
+// With a token that lives yet nobody is parked, and who asks hears what it was.
+func TestNotEntitledYet(t *testing.T) {
+	b := begin(t, issuertest.Options{}, nil)
+	living := b.stored()
+	living.ExpiresAt = b.clock.now().Add(time.Hour)
+	b.save(living, 1)
+	b.issuer.Next(issuertest.Fault{Status: http.StatusForbidden})
+	r := b.refresher(nil)
+	b.bad(r, provider.ErrNotEntitled)
+	b.bad(r, refresh.ErrTransient)
+	if got := b.parked(); got != "" {
+		t.Errorf("got parked %q, want not", got)
+	}
+}
