@@ -14,8 +14,8 @@
 //
 //	{"type":"error"}
 //
-// expect says what must be read from it, one line for each fact in the words of Describe,
-// or "nothing". The lines are written by hand from what is known of the provider, and
+// expect says what must be read from it (Check), one line for each fact in the words of
+// Describe, or "nothing". The lines are written by hand from what is known of the provider, and
 // never from what our own parsers answered. recorded is when the answer's headers
 // arrived, RFC 3339. call, if there, says that the answer is to a call of the gateway's own:
 // "look" or "look 1" (to the first or second of a provider's looks at usage) or "renewal"

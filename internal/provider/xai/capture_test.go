@@ -1,11 +1,9 @@
 package xai_test
 
 import (
-	"bytes"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,18 +29,6 @@ func inference(model string) provider.Request {
 
 type event struct{ name, data string }
 
-// events splits a stream as the captures have it: LF, one data line.
-func events(stream []byte) []event {
-	var out []event
-	for block := range bytes.SplitSeq(stream, []byte("\n\n")) {
-		name, data, ok := strings.Cut(string(block), "\ndata: ")
-		if ok {
-			out = append(out, event{strings.TrimPrefix(name, "event: "), data})
-		}
-	}
-	return out
-}
-
 func loadCaptures(t *testing.T) []capture.Capture {
 	t.Helper()
 	captures, err := capture.Load(os.DirFS("../../../testdata/captures"), "xai")
@@ -56,38 +42,9 @@ func TestCaptures(t *testing.T) {
 	p := xai.Provider{}
 	for _, c := range loadCaptures(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			if c.Call != "" {
-				if got := capture.OfCall(p, c); !slices.Equal(got, c.Expect) {
-					t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(c.Expect, "\n\t"))
-				}
-				return
-			}
-			answer := provider.Answer{
-				Status: c.Status, Header: c.Header, Body: c.Body, At: c.Recorded,
-				Request: inference(c.Model), Kind: c.Kind, Generation: 3,
-			}
-			rejection := p.Classify(answer)
-			var usage provider.Usage
-			if strings.HasPrefix(c.Header.Get("Content-Type"), "text/event-stream") {
-				for _, e := range events(c.Body) {
-					p.EventUsage(&usage, e.name, []byte(e.data))
-					if p.Event(e.name, []byte(e.data)) == provider.Failure {
-						answer.InStream, answer.Body = true, []byte(e.data)
-						rejection = p.Classify(answer)
-					}
-				}
-			} else {
-				usage = p.BodyUsage(c.Body)
-			}
-			got := capture.Describe(p.Read(c.Header, c.Recorded), rejection, usage)
-			if !slices.Equal(got, c.Expect) {
-				t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(c.Expect, "\n\t"))
-			}
+			answer, rejection := capture.Check(t, p, c, inference(c.Model))
 			if !rejection.Rejected() {
 				return
-			}
-			if rejection.Model != c.Model || !rejection.At.Equal(c.Recorded) || rejection.Generation != 3 {
-				t.Errorf("got model %q at %v of generation %d, want those of the answer", rejection.Model, rejection.At, rejection.Generation)
 			}
 			// The same error as an event of a stream means the same where its body tells it.
 			inStream := answer
