@@ -46,8 +46,6 @@ clean() {
 	if [ -n "$bridge" ]; then
 		ip link delete "$bridge"
 	fi
-	# What a daemon that was killed leaves mounted, the last first.
-	grep --only-matching " $work/[^ ]*" /proc/self/mounts | tac | xargs --no-run-if-empty --max-args 1 umount
 	rm -rf "$work"
 }
 trap clean EXIT
@@ -100,9 +98,11 @@ start() {
 	ip link set "$bridge" up
 	echo '{}' >"$work/daemon.json" # not the machine's
 	export DOCKER_HOST=unix://$work/docker.sock
-	# A group of its own, so that an interrupt reaches it after the command; and it goes when
-	# this script is gone, however it went.
-	setsid setpriv --pdeathsig TERM dockerd --config-file "$work/daemon.json" --host "$DOCKER_HOST" --pidfile "$work/pid" \
+	# A group of its own, so that an interrupt reaches it after the command; it goes when this
+	# script is gone, however it went; and what it mounts is seen by nobody else and goes with
+	# it, the control groups too where nobody has mounted them.
+	setsid setpriv --pdeathsig TERM unshare --mount sh -c 'mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup; exec "$@"' sh \
+		dockerd --config-file "$work/daemon.json" --host "$DOCKER_HOST" --pidfile "$work/pid" \
 		--data-root "$work/data" --exec-root "$work/exec" --bridge "$bridge" --log-level warn \
 		--iptables=false --ip6tables=false --ip-forward=false --ip-masq=false >"$work/log" 2>&1 &
 	engine=$!
