@@ -61,7 +61,7 @@ func newSAMLocal(t *testing.T) *samLocal {
 	}
 	f := functiontest.New(t)
 	s := &samLocal{aws: awstest.StartMiniStack(t, false), table: f.Table}
-	s.bench = newBenchAt(t, &bench{place: []string{"--table", f.Table}, aws: f.Owner()})
+	s.bench = newBenchAt(t, &bench{up: upstreamtest.Start(t), place: []string{"--table", f.Table}, aws: f.Owner()})
 	s.up.URL = bridged(t, bridge, s.up.URL)
 	s.withAccounts()
 	s.addOpenAI(bridge)
