@@ -13,13 +13,13 @@ import (
 func report(w io.Writer, a assumptions, all []counted) error {
 	p := printer{w: w}
 	p.say("What a holdfast in AWS costs, in USD: list prices of %s, %s, arm64, without tax.", cost.Region, cost.Dated)
-	p.say("\n%-26s %16s %14s  %s", "", "USD", "free a month", "says")
+	p.say("\n%-26s %17s %14s  %s", "", "USD", "free a month", "says")
 	for _, each := range cost.Prices {
 		price := fmt.Sprintf("%.2f", each.USD)
 		if each.USD < 0.01 {
 			price = fmt.Sprintf("%.4f a million", 1e6*each.USD)
 		}
-		p.say("%-26s %16s %14.10g  %s", each.Item, price, each.Free, each.Source)
+		p.say("%-26s %17s %14.10g  %s", each.Item, price, each.Free, each.Source)
 	}
 	p.say("")
 	p.say("Assumed: %.0f requests in a busy month, in %.0f of its hours; answers stream for %v at %.0f MB; a request", a.requests, a.hours, a.stream, a.memory)
