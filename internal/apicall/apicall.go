@@ -54,10 +54,23 @@ const (
 	// maxBody bounds an answer, on the wire and decoded, in bytes. Real ones have a few
 	// kilobytes.
 	maxBody = 1 << 20
+	// maxHeader bounds an answer's headers, in bytes.
+	maxHeader = 256 << 10
 )
+
+// NewTransport returns a transport for calls. It uses every connection once: the next call
+// is minutes away, and what became of one on a connection that was just being closed cannot
+// be known.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+		TLSHandshakeTimeout: DefaultWithin, MaxResponseHeaderBytes: maxHeader,
+	}
+}
 
 // Caller carries calls. The zero value is not usable: Transport is required.
 type Caller struct {
+	// Transport is mostly NewTransport's.
 	Transport http.RoundTripper
 	// Version is holdfast's own, for the User-Agent.
 	Version string

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,8 +30,7 @@ func (c *cli) pollCommand() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		// An interrupt must not come between a token that was sent and its answer.
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := unhurried(cmd.Context())
 		defer stop()
 		return c.with(ctx, func(d *data) error { return c.poll(ctx, d, *asJSON) })
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"holdfast/internal/account"
@@ -72,14 +71,7 @@ func New(o Options) (*Poller, error) {
 		o.Jitter = rand.Float64
 	}
 	if o.Caller == nil {
-		o.Caller = apicall.Caller{
-			// The next look is minutes away: nobody would keep the connection so long.
-			Transport: &http.Transport{
-				Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,
-				TLSHandshakeTimeout: lookWithin, MaxResponseHeaderBytes: 256 << 10,
-			},
-			Version: o.Version, Now: o.Now, Within: lookWithin,
-		}
+		o.Caller = apicall.Caller{Transport: apicall.NewTransport(), Version: o.Version, Now: o.Now, Within: lookWithin}
 	}
 	return &Poller{o}, nil
 }

@@ -83,8 +83,7 @@ type Options struct {
 	// OpenBox gives the box; it is asked for every renewal and should remember.
 	OpenBox  func(context.Context) (Box, error)
 	Renewers map[account.Provider]provider.Renewer
-	// Transport carries the calls; nil makes one that uses every connection once: what
-	// became of a call on a connection that was just being closed cannot be known.
+	// Transport carries the calls; nil stands for apicall.NewTransport.
 	Transport http.RoundTripper
 	// Now is the clock; nil stands for time.Now.
 	Now func() time.Time
@@ -124,10 +123,7 @@ func New(o Options) (*Refresher, error) {
 		return nil, errors.New("a refresher needs a store, a box and renewers")
 	}
 	if o.Transport == nil {
-		o.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,
-			TLSHandshakeTimeout: apicall.DefaultWithin, MaxResponseHeaderBytes: 256 << 10,
-		}
+		o.Transport = apicall.NewTransport()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
