@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/functiontest"
 	"holdfast/internal/issuertest"
+	"holdfast/internal/logtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(functiontest.Main(m)) }
@@ -82,28 +81,10 @@ func (p *platform) invoke(t *testing.T) answer {
 	}
 }
 
-// lines is what a process wrote.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // start starts the program, which ends with the test.
-func start(t *testing.T, p *platform, env []string) *lines {
+func start(t *testing.T, p *platform, env []string) *logtest.Log {
 	t.Helper()
-	out := &lines{}
+	out := &logtest.Log{}
 	cmd := exec.CommandContext(t.Context(), functiontest.Poller(t))
 	cmd.Env = append(env, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(p.URL, "http://"))
 	cmd.Stdout, cmd.Stderr = out, out

@@ -71,14 +71,14 @@ var (
 	edges = []string{
 		"apicall", "cloud", "cloudwatch", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "poll", "refresh", "seal",
 		"store", "vault",
-		"awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "upstreamtest",
+		"awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "logtest", "simulate", "upstreamtest",
 	}
 	// adapters are edges to one thing outside each, such as a database, a key service or a
 	// platform. Whoever wires brings them together.
 	adapters = []string{"cloudwatch", "datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
 	simulated = []string{
-		"alarmstate", "awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "simulate", "store/memstore", "store/storetest",
+		"alarmstate", "awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "logtest", "simulate", "store/memstore", "store/storetest",
 		"upstreamtest",
 	}
 	// spoken is what several providers speak alike; each of their packages may know it, and it

@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"holdfast/internal/functionurl"
+	"holdfast/internal/logtest"
 )
 
 // Function is a Function URL with the processes behind it. Its embedded front replaces
@@ -24,8 +24,8 @@ type Function struct {
 	URL string
 
 	b      *Bench
-	output lines // what the processes wrote
-	events lines // what the platform logged
+	output logtest.Log // what the processes wrote
+	events logtest.Log // what the platform logged
 }
 
 // Serve starts a function of the bench, which lasts as long as the test.
@@ -97,24 +97,6 @@ func (f *Function) PIDs() []int {
 		}
 	}
 	return pids
-}
-
-// lines is what was written, to be read at any time.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // Request is a request of an agent's.

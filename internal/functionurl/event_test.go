@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"holdfast/internal/functionurl"
+	"holdfast/internal/logtest"
 )
 
 // TestRequest: what the function sees is what the client sent.
@@ -128,7 +129,7 @@ func TestEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := (&url{t: t, front: front, gate: newGate(t), log: &lockedBuffer{}}).listen()
+		u := (&url{t: t, front: front, gate: newGate(t), log: &logtest.Log{}}).listen()
 		whole(t, u.send("POST", "/a%2Fb?x=1&x=%20", c.contentType, []byte(c.body), "Cookie", "a=1; b=2"))
 		text := <-got
 		var e struct {
@@ -247,7 +248,7 @@ func TestEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := (&url{t: t, front: front, gate: newGate(t), log: &lockedBuffer{}}).listen()
+		u := (&url{t: t, front: front, gate: newGate(t), log: &logtest.Log{}}).listen()
 		for _, path := range []string{"/good", "/quoted"} {
 			resp := u.get(path)
 			if got := whole(t, resp); resp.StatusCode != 201 || got != "body\x00\x00" || resp.Header.Get("Content-Type") != "text/plain" || resp.Header.Get("Set-Cookie") != "a=1" {
@@ -277,7 +278,7 @@ func TestEndpointGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := (&url{t: t, front: front, gate: newGate(t), log: &lockedBuffer{}}).listen()
+	u := (&url{t: t, front: front, gate: newGate(t), log: &logtest.Log{}}).listen()
 	if resp := u.get("/"); resp.StatusCode != 502 {
 		t.Errorf("got %d, want 502", resp.StatusCode)
 	}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 
 	"holdfast/internal/functionurl"
 	"holdfast/internal/lambdahttp"
+	"holdfast/internal/logtest"
 )
 
 // asFunction makes this test's binary the function instead of the tests.
@@ -192,7 +192,7 @@ type url struct {
 	front *functionurl.Front
 	at    string
 	gate  *gate
-	log   *lockedBuffer
+	log   *logtest.Log
 }
 
 // open makes a URL of a kind of function (TestMain).
@@ -202,7 +202,7 @@ func open(t *testing.T, kind string, o functionurl.Options) *url {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &url{t: t, gate: newGate(t), log: &lockedBuffer{}}
+	u := &url{t: t, gate: newGate(t), log: &logtest.Log{}}
 	o.Binary, o.Output, o.Log = self, u.log, slog.New(slog.NewTextHandler(u.log, nil))
 	o.Env = append(os.Environ(), asFunction+"="+kind)
 	if u.front, err = functionurl.New(o); err != nil {
@@ -221,23 +221,6 @@ func (u *url) listen() *url {
 	})
 	u.at = s.URL
 	return u
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // send sends a request and returns the answer when its headers are there.

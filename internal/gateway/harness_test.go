@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/forward"
 	"holdfast/internal/gateway"
+	"holdfast/internal/logtest"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
@@ -44,7 +43,7 @@ type bench struct {
 	url      string
 	key      string // a client key
 	gw       *gateway.Gateway
-	log      *lines
+	log      *logtest.Log
 }
 
 // clock runs with the real one, ahead of it by what a test says.
@@ -52,24 +51,6 @@ type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
-
-// lines collects log lines.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // secret is the credential of an account by its name.
 func secret(name string) string { return "sk-ant-api03-SECRET-" + name }
@@ -81,7 +62,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	records := memstore.New()
 	b := &bench{
 		t: t, accounts: map[string]*upstreamtest.Account{}, records: records, up: upstreamtest.Start(t),
-		store: store.New(records), clock: &clock{}, log: &lines{},
+		store: store.New(records), clock: &clock{}, log: &logtest.Log{},
 	}
 	var err error
 	if b.box, err = seal.New([32]byte{1, 2, 3}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"holdfast/internal/lambdahttp"
+	"holdfast/internal/logtest"
 )
 
 // platform is a Runtime API that a test plays: it hands out events and keeps what came.
@@ -24,7 +25,7 @@ type platform struct {
 	server *httptest.Server
 	events chan event
 	nexts  chan struct{} // one for each time the function asked for an event
-	log    *lockedBuffer
+	log    *logtest.Log
 }
 
 type event struct {
@@ -46,7 +47,7 @@ type answered struct {
 // start runs a handler on a platform of its own until the test ends.
 func start(t *testing.T, handler http.HandlerFunc, o lambdahttp.Options) *platform {
 	t.Helper()
-	p := &platform{t: t, events: make(chan event), nexts: make(chan struct{}, 100), log: &lockedBuffer{}}
+	p := &platform{t: t, events: make(chan event), nexts: make(chan struct{}, 100), log: &logtest.Log{}}
 	var mu sync.Mutex
 	var given []event
 	closed := make(chan struct{})

@@ -1,7 +1,6 @@
 package poll_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"holdfast/internal/apicall"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
+	"holdfast/internal/logtest"
 	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
@@ -68,29 +68,12 @@ type bench struct {
 	backend *memstore.Backend
 	store   *store.Store
 	vault   vault.Vault
-	log     *lines
+	log     *logtest.Log
 	renewer *renewer
 	looker  map[account.Provider]provider.Looker
 
 	mu  sync.Mutex
 	now time.Time
-}
-
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func newBench(t *testing.T) *bench {
@@ -99,7 +82,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, backend: memstore.New(), log: &lines{}, now: t0, looker: map[account.Provider]provider.Looker{
+	b := &bench{T: t, backend: memstore.New(), log: &logtest.Log{}, now: t0, looker: map[account.Provider]provider.Looker{
 		account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
 	}}
 	b.store = store.New(b.backend)

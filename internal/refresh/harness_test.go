@@ -1,7 +1,6 @@
 package refresh_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
 	"holdfast/internal/issuertest"
+	"holdfast/internal/logtest"
 	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
 	"holdfast/internal/seal"
@@ -72,24 +71,6 @@ var beginning = time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 func (c *clock) now() time.Time          { return beginning.Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// lines keeps a log.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 const accountID account.ID = "login"
 
 // bench is a login, its issuer, and a store that processes share.
@@ -101,7 +82,7 @@ type bench struct {
 	open   func() store.Backend
 	store  *store.Store
 	vault  vault.Vault
-	log    *lines
+	log    *logtest.Log
 	acct   account.Account
 }
 
@@ -118,7 +99,7 @@ func newBox(t testing.TB) *seal.Box {
 // once more; nil stands for one in memory.
 func begin(t *testing.T, o issuertest.Options, open func() store.Backend) *bench {
 	t.Helper()
-	b := &bench{T: t, clock: &clock{}, box: newBox(t), open: open, log: &lines{}}
+	b := &bench{T: t, clock: &clock{}, box: newBox(t), open: open, log: &logtest.Log{}}
 	if open == nil {
 		backend := memstore.New()
 		b.open = func() store.Backend { return backend }
