@@ -39,9 +39,6 @@ import (
 // CallTimeout bounds every call that a request waits for.
 const CallTimeout = 2 * time.Second
 
-// pinHistory is how long an ended pin's counts are kept for the status.
-const pinHistory = 24 * time.Hour
-
 const catalogID = "catalog"
 
 // Store is the contract's users' side. Make one with New.
@@ -188,59 +185,6 @@ func (s *Store) into(v *View, r Record) error {
 	return err
 }
 
-// ClaimPin makes a pin if the conversation has none that is live at now. Otherwise it
-// returns the winner's pin and false: adopt it. A claim that fails with ErrUnavailable
-// may have been applied; claiming again then returns our own pin as the winner's.
-func (s *Store) ClaimPin(ctx context.Context, key string, r pin.Record, now time.Time) (pin.Record, bool, error) {
-	return s.putPin(ctx, key, r, Condition{Revision: 0, ExpiredBy: now})
-}
-
-// ReplacePin writes a touched or moved pin if the stored one is still the one that next
-// was made from. Otherwise it returns the stored pin and false: a late touch or move
-// never undoes another's. The stored pin is the zero Record when it is gone.
-func (s *Store) ReplacePin(ctx context.Context, key string, next pin.Record) (pin.Record, bool, error) {
-	return s.putPin(ctx, key, next, Condition{Revision: next.Revision})
-}
-
-func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condition) (pin.Record, bool, error) {
-	// The body must not tell a later end than the record, which is kept in milliseconds:
-	// whoever reads the pin and whoever takes it over have to agree on the instant.
-	r.ExpiresAt = r.ExpiresAt.Truncate(time.Millisecond)
-	body, err := json.Marshal(r)
-	if err != nil {
-		return pin.Record{}, false, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	stored, err := s.backend.Put(ctx, Record{
-		Key: Key{KindPin, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt.Add(pinHistory),
-	}, cond)
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return pin.Record{}, false, fmt.Errorf("write pin: %w", err)
-	}
-	if stored.Revision == 0 {
-		return pin.Record{}, false, nil
-	}
-	winner, derr := s.decoded.pin(stored)
-	return winner, err == nil, derr
-}
-
-// Pins reads every stored pin by its key, ended ones too. It is not for the request path.
-func (s *Store) Pins(ctx context.Context) (map[string]pin.Record, error) {
-	pins := map[string]pin.Record{}
-	for r, err := range s.backend.List(ctx, KindPin) {
-		if err != nil {
-			return nil, fmt.Errorf("list pins: %w", err)
-		}
-		p, err := s.decoded.pin(r)
-		if err != nil {
-			return nil, err
-		}
-		pins[r.ID] = p
-	}
-	return pins, nil
-}
-
 // foldAttempts bounds how often a fold is tried against other writers.
 const foldAttempts = 20
 
@@ -348,96 +292,4 @@ func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte,
 		return SealedRecord{}, false, fmt.Errorf("write credential: %w", err)
 	}
 	return SealedRecord{stored.Body, stored.Revision}, err == nil, nil
-}
-
-// Forget removes all that is kept of an account: credential, renewal, state, clock and
-// history. It is for accounts that have left the catalog; forgetting twice is no error. A
-// round that runs meanwhile may leave a point of history, which ends by itself.
-func (s *Store) Forget(ctx context.Context, id account.ID) error {
-	err := s.forgetAll(ctx, id, Key{KindCredential, string(id)}, Key{KindRenewal, string(id)}, Key{KindLease, RenewalLease(id)})
-	if err != nil {
-		return fmt.Errorf("forget account: %w", err)
-	}
-	return nil
-}
-
-// ForgetState removes what an account's answers and looks taught, its history, its clock and
-// its count of placements, as for an account never seen. It is for an account whose
-// credential is now somebody else's.
-func (s *Store) ForgetState(ctx context.Context, id account.ID) error {
-	if err := s.forgetAll(ctx, id); err != nil {
-		return fmt.Errorf("forget an account's state: %w", err)
-	}
-	return nil
-}
-
-// forgetAll removes keys, and after them what was read of an account.
-func (s *Store) forgetAll(ctx context.Context, id account.ID, keys ...Key) error {
-	last, err := s.forgetClock(ctx, id)
-	if err != nil {
-		return err
-	}
-	keys = append(keys, Key{KindState, string(id)})
-	if !last.IsZero() {
-		keys = append(keys, historyKeys(id, last.Add(-HistoryFor-day), last)...)
-	}
-	for _, key := range keys {
-		if err := s.forget(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) forget(ctx context.Context, key Key) error {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	for range foldAttempts {
-		records, err := s.backend.Get(ctx, []Key{key})
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		if err := s.backend.Delete(ctx, key, records[0].Revision); !errors.Is(err, ErrConflict) {
-			return err
-		}
-	}
-	return ErrConflict
-}
-
-// Snapshot is what a report needs: the catalog, the state of every account in it, and,
-// where asked for, the sealed credentials, the pins, who served and the poll. It is read by
-// several calls and is no snapshot in time.
-type Snapshot struct {
-	Catalog     CatalogRecord
-	States      map[account.ID]StateRecord
-	Credentials map[account.ID]SealedRecord
-	Pins        map[string]pin.Record
-	Serving     map[account.Provider]ServingRecord
-	Poll        Poll
-}
-
-// Snapshot reads what a report needs; whole adds credentials, pins, who served and the poll.
-// It is not for the request path.
-func (s *Store) Snapshot(ctx context.Context, whole bool) (Snapshot, error) {
-	v, err := s.Read(ctx, Query{Catalog: true, Poll: whole})
-	if err != nil {
-		return Snapshot{}, err
-	}
-	var ids []account.ID
-	for _, a := range v.Catalog.Accounts {
-		ids = append(ids, a.ID)
-	}
-	q := Query{States: ids}
-	if whole {
-		q.Credentials, q.Serving = ids, account.Providers
-	}
-	of, err := s.Read(ctx, q)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	snap := Snapshot{Catalog: v.Catalog, States: of.States, Credentials: of.Credentials, Serving: of.Serving, Poll: v.Poll.Poll}
-	if whole {
-		snap.Pins, err = s.Pins(ctx)
-	}
-	return snap, err
 }
