@@ -233,8 +233,14 @@ func (x *exchange) speaks(name account.Provider) bool {
 // look reads what the decision needs, in one round trip, and settles the situation.
 func (x *exchange) look() bool {
 	g, ctx, now := x.g, x.r.Context(), x.g.now()
+	stale := g.catalog.age(now) >= catalogFresh
+	if !stale {
+		// Authentication goes by whatever is in memory, however old, and a body takes long to
+		// come; another request may have read the catalog since.
+		x.config = g.catalog.current.Load()
+	}
 	q := store.Query{
-		Catalog: g.catalog.age(now) >= catalogFresh,
+		Catalog: stale,
 		Owners:  x.objectKeys(),
 		States:  x.asked(),
 		Serving: x.servingOf(),

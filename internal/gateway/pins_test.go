@@ -3,8 +3,11 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -354,5 +357,44 @@ func TestChangesAreSeenWithinTwoSeconds(t *testing.T) {
 func TestOptions(t *testing.T) {
 	if _, err := gateway.New(gateway.Options{}); err == nil {
 		t.Error("got a gateway without a store")
+	}
+}
+
+// A request that was begun by an old catalog goes by the one that another request has read
+// while its body came.
+func TestChangesAreSeenWhileABodyComes(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	revoked := b.newKey(catalog.ClientKey{Name: "revoked"})
+	b.served(ask{session: session(1)})
+	b.clock.advance(time.Hour)
+	b.change(func(c catalog.Catalog) catalog.Catalog {
+		c.Keys = slices.DeleteFunc(slices.Clone(c.Keys), func(k catalog.ClientKey) bool { return k.Name == "revoked" })
+		return c
+	})
+	begun := make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(begun) }})
+	req := b.request(ask{session: session(2), key: revoked, ctx: ctx})
+	req.Header.Set("Expect", "100-continue")
+	text, writer := io.Pipe()
+	body := req.Body
+	req.Body = text
+	status := make(chan int, 1)
+	go func() {
+		transport := &http.Transport{ExpectContinueTimeout: time.Minute, DisableKeepAlives: true}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Errorf("send: %v", err)
+			status <- 0
+			return
+		}
+		status <- resp.StatusCode
+		_ = resp.Body.Close()
+	}()
+	<-begun // it is authenticated, and its body wanted
+	b.served(ask{session: session(3)})
+	_, err := io.Copy(writer, body)
+	writer.CloseWithError(err)
+	if got := <-status; got != http.StatusUnauthorized {
+		t.Errorf("got %d, want 401", got)
 	}
 }
