@@ -108,3 +108,13 @@ func TestImportGrok(t *testing.T) {
 		t.Errorf("shown as\n%s", text)
 	}
 }
+
+// A Grok login serves the Grok CLI alone, and that is who is asked about.
+func TestPickOfGrokLogins(t *testing.T) {
+	b := newBench(t)
+	ends := t0.Add(time.Hour)
+	b.must("account", "add", "bracken", "--provider", "xai", "--no-check", "--import", b.file("grok.json", grokFile(t, grokToken(t, "User", ends), "User", ends)))
+	if got := b.must("pick", "--provider", "xai", "--model", "grok-4.6").stdout; !strings.HasPrefix(got, "bracken (policy order") {
+		t.Errorf("got\n%swant bracken chosen", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/body"
 	"holdfast/internal/pick"
+	"holdfast/internal/provider"
 	"holdfast/internal/store"
 )
 
@@ -25,8 +26,9 @@ func (c *cli) pickCommand() *cobra.Command {
 	var providerName, model, conversation string
 	cmd := &cobra.Command{
 		Use: "pick --provider P --model M", Short: "Explain which account a new conversation would go to now",
-		Long: "Explain which account a new conversation with a model would go to now, and why not to the others. Nothing is\n" +
-			"sent and nothing changes. A conversation that has an account stays there, whatever this says.",
+		Long: "Explain which account a new conversation with a model would go to now, and why not to the others, for the\n" +
+			"client that is the provider's own where its logins serve no other. Nothing is sent and nothing changes. A\n" +
+			"conversation that has an account stays there, whatever this says.",
 		Args: exactly(""),
 	}
 	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: "+c.providerNames())
@@ -78,6 +80,9 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	}
 	wire := c.Providers[p]
 	path, header := inferencePaths[p], http.Header{}
+	if own, ok := wire.(provider.OwnClient); ok {
+		header = own.OwnHeader()
+	}
 	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
 	candidates := make([]pick.Candidate, len(accounts))
 	for i, a := range accounts {

@@ -170,3 +170,10 @@ type Hinter interface {
 	// does; empty where there is nothing to say.
 	Hint(path string, h http.Header) string
 }
+
+// OwnClient is the part of a provider some of whose accounts serve its own client alone.
+type OwnClient interface {
+	// OwnHeader is by what such an account knows that client, for asking what would become
+	// of its requests. It is never sent.
+	OwnHeader() http.Header
+}

@@ -128,6 +128,9 @@ func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider
 	return (path == chat || path == responses || path == messages) && isVersion(h.Get(versionHeader))
 }
 
+// OwnHeader implements provider.OwnClient.
+func (Provider) OwnHeader() http.Header { return http.Header{versionHeader: {"0.0.0"}} }
+
 // Hint implements provider.Hinter.
 func (Provider) Hint(path string, h http.Header) string {
 	const key = "add an API key, which serves every client: `holdfast account add NAME --provider xai --key-env XAI_API_KEY`."
