@@ -1,14 +1,12 @@
 package forward
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 )
 
@@ -62,44 +60,6 @@ func NewTransport(l Limits) *http.Transport {
 // ErrUnreachable reports that no HTTP answer came: the upstream could not be reached, the
 // connection broke before the headers, or they did not come in time.
 var ErrUnreachable = errors.New("the upstream could not be reached")
-
-// Body is a request's body, held once for all attempts. The zero value is empty.
-type Body struct{ bytes atomic.Pointer[[]byte] }
-
-// Hold takes the bytes; they must not be changed afterwards.
-func (b *Body) Hold(p []byte) { b.bytes.Store(&p) }
-
-// Release lets go of the bytes: no attempt will follow. One that is still sending goes on.
-func (b *Body) Release() { b.bytes.Store(nil) }
-
-// open returns a reader from the beginning, and the length.
-func (b *Body) open() (io.ReadCloser, int64) {
-	p := b.bytes.Load()
-	if p == nil || len(*p) == 0 {
-		return http.NoBody, 0
-	}
-	n := int64(len(*p))
-	if n <= inOneWrite {
-		return io.NopCloser(bytes.NewReader(*p)), n
-	}
-	r := &bodyReader{}
-	r.Reset(*p)
-	return r, n
-}
-
-// inOneWrite is up to where the transport is shown that a body is in memory, which it knows
-// by its type: it then sends the headers along instead of ahead. For a larger one that spares
-// little, and would keep it in memory as long as its answer.
-const inOneWrite = 32 << 10
-
-// bodyReader lets go of the bytes when it is closed, which the transport does as soon as
-// they are sent, while the request itself lives as long as its answer.
-type bodyReader struct{ bytes.Reader }
-
-func (r *bodyReader) Close() error {
-	r.Reset(nil)
-	return nil
-}
 
 // Send makes one attempt. The error wraps ErrUnreachable, or is ctx's when that ended.
 // The transport itself sends again only where a reused connection proves that the server

@@ -97,7 +97,9 @@ func (x *exchange) readBody() bool {
 		x.refuse(badRequest("The request's body broke off. Send it whole."))
 		return false
 	}
-	x.body.Hold(raw)
+	if x.r.ContentLength <= 0 {
+		x.body.Hold(raw)
+	}
 	if len(raw) == 0 {
 		return true
 	}
@@ -146,7 +148,7 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 		return nil, &tooLargeError{}
 	}
 	if n := x.r.ContentLength; n > 0 {
-		b := make([]byte, n)
+		b := x.body.Make(int(n))
 		got, err := io.ReadFull(in, b)
 		if err == nil {
 			x.bodyRead = true
