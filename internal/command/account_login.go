@@ -67,13 +67,21 @@ func otherSeat(held, next string) bool {
 	return was != checkup.Unknown && is != checkup.Unknown && was != is
 }
 
-func (c *cli) login(ctx context.Context, d *data, a account.Account, state store.StateRecord, got obtained, otherPrincipal bool) error {
-	if got.kind != a.Kind {
+// fits returns why what was obtained cannot be the credential of an account as it is.
+func (o obtained) fits(a account.Account) error {
+	if o.kind != a.Kind {
 		words := map[account.Kind]string{account.Key: "an API key", account.Subscription: "a subscription login"}
-		return fmt.Errorf("account %s is %s and this is %s: add it as an account of its own", a.Name, words[a.Kind], words[got.kind])
+		return fmt.Errorf("account %s is %s and this is %s: add it as an account of its own", a.Name, words[a.Kind], words[o.kind])
 	}
-	if got.login != nil && got.login.Provider != a.Provider {
-		return fmt.Errorf("account %s belongs to %s and this login to %s: add it as an account of its own", a.Name, a.Provider, got.login.Provider)
+	if o.login != nil && o.login.Provider != a.Provider {
+		return fmt.Errorf("account %s belongs to %s and this login to %s: add it as an account of its own", a.Name, a.Provider, o.login.Provider)
+	}
+	return nil
+}
+
+func (c *cli) login(ctx context.Context, d *data, a account.Account, state store.StateRecord, got obtained, otherPrincipal bool) error {
+	if err := got.fits(a); err != nil {
+		return err
 	}
 	box, err := d.box(ctx)
 	if err != nil {
