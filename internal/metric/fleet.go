@@ -101,13 +101,13 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum 
 	if len(accounts) == 0 {
 		least = 0
 	}
-	line := settings.ExcludeLine
+	exhausted := least >= settings.ExcludeLine
 	if policy.Name == catalog.Order {
-		line = policy.Threshold
+		exhausted = pick.Over(least, policy)
 	}
 	data := []Datum{
 		datum(LeastUtilization, least, of),
-		datum(Exhausted, flag(least >= line), of),
+		datum(Exhausted, flag(exhausted), of),
 		datum(ReadyAccounts, float64(ready), of),
 		datum(ReadingAge, newest.Seconds(), of),
 	}

@@ -95,6 +95,9 @@ func read(at time.Time, windows map[string]float64, reset time.Time) account.Sta
 	return account.State{}.Observe(r, 0, account.Rules{})
 }
 
+// remaining is the utilization of a window that has a share left, as floating point has it.
+func remaining(left float64) float64 { return 1 - left }
+
 func spent(s account.State, at time.Time, window string, reset time.Time) account.State {
 	return s.Reject(account.Rejection{Kind: account.WindowSpent, At: at, Spent: []account.Spent{{Window: window, ResetAt: reset}}}, account.Rules{})
 }
@@ -214,6 +217,15 @@ func TestOfFleet(t *testing.T) {
 				},
 			},
 			map[string]float64{"LeastUtilization{xai}": 0.8, "Exhausted{xai}": 1, "Serving{xai,bracken}": 0, "Serving{xai,sedge}": 1, "ReadyAccounts{xai}": 2},
+			nil,
+		},
+		{
+			"policy order: what is left may lack a trifle of the threshold", // 1 - 0.9 is below 0.1
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{bracken}, Policies: map[account.Provider]catalog.Policy{account.XAI: {Name: catalog.Order, Threshold: 0.1}}},
+				States:  map[account.ID]account.State{bracken.ID: read(noon, map[string]float64{account.Weekly: remaining(0.9)}, later)},
+			},
+			map[string]float64{"Exhausted{xai}": 1},
 			nil,
 		},
 		{
