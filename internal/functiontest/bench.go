@@ -125,6 +125,26 @@ func (b *Bench) Login(p account.Provider, name, baseURL string, c credential.Cre
 	}
 }
 
+// Renewed stores the next generation of an account's login, as another process does that
+// has renewed it.
+func (b *Bench) Renewed(name string, c credential.Credential) {
+	b.t.Helper()
+	b.hide(c.Access.Reveal())
+	b.hide(c.Refresh.Reveal())
+	box, err := b.table.Box(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	v, id := vault.Vault{Store: b.Store, Box: box}, account.ID("acc-"+name)
+	_, revision, err := v.Load(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := v.Save(b.t.Context(), id, c, revision); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // Credential is the login of an account as stored.
 func (b *Bench) Credential(name string) credential.Credential {
 	b.t.Helper()
