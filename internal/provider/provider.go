@@ -1,6 +1,8 @@
 // Package provider is what the gateway asks of a provider: which requests are its own,
-// how they identify their conversation, how a credential goes onto the wire, and what an
-// answer means. Everything that differs between providers is below here, one package
+// how they identify their conversation and the objects they name, how a credential goes onto
+// the wire, and what an answer means. A Renewer and a Looker say, too, how a login is renewed
+// and how the use of an account's allowance is looked at: the call, and what its reply means;
+// others make it. Everything that differs between providers' wires is below here, one package
 // each, and nothing outside asks which provider it is talking to.
 //
 // Providers only parse and render: they do no I/O, keep no state, and read no clock.
