@@ -15,11 +15,12 @@
 // # What it decides
 //
 // State folds evidence in: Observe for readings, Reject for rejections, Served for
-// good answers, LoggedIn for a new credential, Clear for the owner's word. Newer evidence wins, per window, block
-// and mark, whichever process folds it and in whatever order it comes, so two
-// processes that saw the same answers agree. Values are never changed in place; each
-// fold returns a new State. Together joins the states of accounts that have the same limits,
-// for decisions and reports; what is stored stays apart.
+// good answers, LoggedIn for a new credential, Clear for the owner's word. Newer
+// evidence wins, per window, block and mark, whichever process folds it and in
+// whatever order it comes, so two processes that saw the same answers agree. Values
+// are never changed in place; each fold returns a new State. Together joins the states
+// of accounts that have the same limits, for decisions and reports; what is stored
+// stays apart.
 //
 // # What it never does
 //

@@ -75,7 +75,7 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 	case !look:
 		r.Look.Trouble = "they were not asked for"
 	default:
-		if r.Look, err = c.freshLook(ctx, d, a, before); err != nil {
+		if r.Look, err = c.freshLook(ctx, d, a); err != nil {
 			return checked{}, err
 		}
 	}
@@ -114,7 +114,7 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 
 // freshLook asks for the usage now and folds in what it tells. What goes wrong is in what
 // it returns: the check goes on with older figures.
-func (c *cli) freshLook(ctx context.Context, d *data, a account.Account, before store.StateRecord) (lookFacts, error) {
+func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFacts, error) {
 	v, err := d.vault(ctx)
 	if err != nil {
 		return lookFacts{Trouble: "the credential cannot be opened from here: " + oneLine(err.Error())}, nil
@@ -137,16 +137,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account, before 
 	if err != nil {
 		return lookFacts{Trouble: oneLine(err.Error())}, nil
 	}
-	all, err := d.catalog(ctx)
-	if err != nil {
-		return lookFacts{}, err
-	}
-	rules := account.Rules{BarePause: all.Settings().BarePause, Overage: a.Overage}
-	_, err = d.Fold(ctx, a.ID, before, func(s account.State) (account.State, bool) {
-		next := s.Observe(reading, before.Placed, rules).LoginOf(held.Principal)
-		return next, account.WorthStoring(s, next)
-	})
-	return lookFacts{At: told(reading.At)}, err
+	return lookFacts{At: told(reading.At)}, c.learn(ctx, d, a, proof{held: held, reading: reading})
 }
 
 // lookRenewed looks, and renews the login where it has ended or is refused.

@@ -191,7 +191,7 @@ func refusedBefore(ctx context.Context, d *data, token string) (bool, error) {
 	return false, nil
 }
 
-// learn folds whose the login is, and what a proof read, into the account's state.
+// learn folds whose the login is, and what a look at its usage read, into the account's state.
 func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) error {
 	if p.reading.Empty() && p.held.Principal == "" {
 		return nil
@@ -203,7 +203,8 @@ func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) er
 	base := view.States[a.ID]
 	rules := account.Rules{BarePause: view.Catalog.Settings().BarePause, Overage: a.Overage}
 	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) {
-		return s.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal), true
+		next := s.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal)
+		return next, account.WorthStoring(s, next)
 	})
 	return err
 }
