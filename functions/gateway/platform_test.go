@@ -110,6 +110,9 @@ func TestNobodyReads(t *testing.T) {
 			}
 			leave()
 			r := one.Requests()[0]
+			if c.told && !f.PlatformSays("answer cut") {
+				t.Error("the platform went on reading")
+			}
 			first.Release() // a write fails, if one does
 			if c.left {
 				<-r.Left() // while the answer is held

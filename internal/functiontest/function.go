@@ -73,9 +73,14 @@ func (f *Function) Output() string { return f.output.String() }
 
 // Says reports whether the function has written text, and gives it ten seconds to: what a
 // request logs comes by another way than its answer, and may come later.
-func (f *Function) Says(text string) bool {
+func (f *Function) Says(text string) bool { return says(&f.output, text) }
+
+// PlatformSays is Says of what the platform logged.
+func (f *Function) PlatformSays(text string) bool { return says(&f.events, text) }
+
+func says(l *logtest.Log, text string) bool {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if strings.Contains(f.Output(), text) {
+		if strings.Contains(l.String(), text) {
 			return true
 		}
 	}
