@@ -101,6 +101,9 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if err != nil && revision == 0 {
 		return err // the store's; a credential that does not open is what a login mends
 	}
+	if got.login != nil && a.SecretHash == hash && !held.Refresh.Empty() && !got.Refresh.Empty() {
+		return givenBefore(a.Name, got, held)
+	}
 	if otherOwner(held, got.Credential) && !otherPrincipal {
 		return somebodyElses(a.Name)
 	}
@@ -160,6 +163,16 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	}
 	c.sayOfLogin(a, got, proved)
 	return c.sayOfSharers(ctx, d, a.Name)
+}
+
+// givenBefore refuses the login that the account was given last. Its refresh token is the
+// account's own, which a server may be renewing just now, or was spent for the one that the
+// account has: sent once more, it could end both.
+func givenBefore(name string, got obtained, held credential.Credential) error {
+	if held.Refresh == got.Refresh {
+		return fmt.Errorf("account %s has this very login already; `holdfast account clear %[1]s` has it used again if it is parked", name)
+	}
+	return fmt.Errorf("account %s was given this login before and has renewed it since, so what the file holds is spent; log in with %s again, then import its file", name, got.login.Client)
 }
 
 func somebodyElses(name string) error {

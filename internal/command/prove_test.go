@@ -251,3 +251,37 @@ func TestLoginKeepsLostAnswer(t *testing.T) {
 		t.Errorf("the mark: got %+v, %v", mark, err)
 	}
 }
+
+// The file that an account's login came from holds a refresh token that is spent once the
+// login was renewed: sent again, it would end the login that the account has.
+func TestLoginOfTheSameFile(t *testing.T) {
+	for name, tt := range map[string]struct{ file, want string }{
+		"renewed since":   {oldLogin, "was given this login before and has renewed it since"},
+		"not renewed yet": {goodLogin, "has this very login already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			v := newVendor(t)
+			v.renewals, v.looks = []answer{granted, spentFR}, []answer{usage}
+			file := b.file("login.json", tt.file)
+			b.must("account", "add", "max", "--provider", "anthropic", "--import", file, "--base-url", v.url)
+			asked := len(v.took())
+			for _, more := range []string{"--no-check", "--other-principal", ""} {
+				b.refuses(1, tt.want, append([]string{"account", "login", "max", "--import", file}, strings.Fields(more)...)...)
+			}
+			if got := v.took(); len(got) != asked {
+				t.Errorf("asked %q, want nothing", got[asked:])
+			}
+			st, vault := b.sealed()
+			defer shut(t, st)
+			snap, err := st.Snapshot(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, _ := snap.Catalog.Account("max")
+			if held, _, err := vault.Load(t.Context(), a.ID); err != nil || held.Generation != int64(1+min(asked-1, 1)) {
+				t.Errorf("stored: generation %d, %v; want the login untouched", held.Generation, err)
+			}
+		})
+	}
+}
