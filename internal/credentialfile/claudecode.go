@@ -47,7 +47,7 @@ func readClaudeCode(member json.RawMessage) (Login, error) {
 	}
 	return Login{
 		Provider: account.Anthropic,
-		Client:   "Claude Code",
+		Client:   ClientOf(account.Anthropic),
 		Credential: credential.Credential{
 			Access:    credential.NewSecret(login.AccessToken),
 			Refresh:   credential.NewSecret(login.RefreshToken),

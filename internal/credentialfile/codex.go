@@ -64,7 +64,7 @@ func readCodex(members map[string]json.RawMessage) (Login, error) {
 	}
 	return Login{
 		Provider: account.OpenAI,
-		Client:   "Codex",
+		Client:   ClientOf(account.OpenAI),
 		Credential: credential.Credential{
 			Access: credential.NewSecret(access), Refresh: credential.NewSecret(refresh),
 			IssuedAt: issued, ExpiresAt: token.ExpiresAt,

@@ -137,7 +137,7 @@ func grokLogin(client string, entry map[string]json.RawMessage) (Login, error) {
 	}
 	return Login{
 		Provider: account.XAI,
-		Client:   "the Grok CLI",
+		Client:   ClientOf(account.XAI),
 		Credential: credential.Credential{
 			Access: credential.NewSecret(access), Refresh: credential.NewSecret(text(entry["refresh_token"])),
 			IssuedAt: issued, ExpiresAt: expires,

@@ -2,6 +2,16 @@ package credentialfile
 
 import "holdfast/internal/account"
 
+// clients are the official clients whose logins can be imported.
+var clients = map[account.Provider]string{
+	account.Anthropic: "Claude Code",
+	account.OpenAI:    "Codex",
+	account.XAI:       "the Grok CLI",
+}
+
+// ClientOf names a provider's official client, whose logins can be imported.
+func ClientOf(p account.Provider) string { return clients[p] }
+
 // TwoRefreshers says what importing a login does to the client it came from.
 func (l Login) TwoRefreshers() string {
 	return "Log in to " + l.Client + " again now, so that it has a login of its own: one login cannot have two refreshers, " +

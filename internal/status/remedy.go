@@ -2,6 +2,7 @@ package status
 
 import (
 	"holdfast/internal/account"
+	"holdfast/internal/credentialfile"
 	"holdfast/internal/refresh"
 )
 
@@ -12,13 +13,6 @@ var payAt = map[account.Provider]map[account.Kind]string{
 	account.XAI:       {account.Key: "console.x.ai", account.Subscription: "grok.com"},
 }
 
-// clients are the official clients whose logins can be imported.
-var clients = map[account.Provider]string{
-	account.Anthropic: "Claude Code",
-	account.OpenAI:    "Codex",
-	account.XAI:       "the Grok CLI",
-}
-
 // Remedy is what the owner of a parked account does to have it used again; empty for all
 // others.
 func (a Account) Remedy() string {
@@ -27,7 +21,7 @@ func (a Account) Remedy() string {
 	anew := "give it a new key: " + login
 	if a.Kind == account.Subscription {
 		login = "holdfast account login " + a.Name + " --import FILE"
-		anew = "log in with " + clients[a.Provider] + " again and import its file: " + login
+		anew = "log in with " + credentialfile.ClientOf(a.Provider) + " again and import its file: " + login
 	}
 	at := payAt[a.Provider][a.Kind]
 	switch {
