@@ -37,7 +37,7 @@ func (b *Body) Make(n int) []byte {
 	used, _ := spare.Get().(*buffer)
 	if used == nil || cap(used.bytes) < n || cap(used.bytes)/4 > n {
 		// Each turn of a conversation is somewhat longer than the one before.
-		used = &buffer{bytes: make([]byte, n+n/8), again: true}
+		used = &buffer{bytes: make([]byte, n+n/16), again: true}
 	}
 	used.bytes = used.bytes[:n]
 	b.hold(used)
