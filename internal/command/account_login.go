@@ -155,7 +155,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return fmt.Errorf("the new credential is saved, but the account's state is not; run this again: %w", err)
 	}
 	if _, err := d.change(ctx, record); err != nil {
-		return fmt.Errorf("the new credential is saved, but not its plan, nor that it is held: %w", err)
+		return fmt.Errorf("the new credential is saved, but not its plan, nor that it is held; run this again: %w", err)
 	}
 	c.say("Account %s has a new credential.", a.Name)
 	if err := c.learn(ctx, d, a, proved); err != nil {
