@@ -80,7 +80,7 @@ func isWord(text string) bool {
 type answer struct {
 	Access    dialect.Text    `json:"access_token"`
 	Refresh   dialect.Text    `json:"refresh_token"`
-	ExpiresIn number          `json:"expires_in"`
+	ExpiresIn dialect.Number  `json:"expires_in"`
 	Scope     dialect.Text    `json:"scope"`
 	Error     json.RawMessage `json:"error"`
 	Code      dialect.Text    `json:"code"`
@@ -110,7 +110,7 @@ func Read(r provider.Reply) (Grant, error) {
 	if g.Access.Empty() && g.Refresh.Empty() {
 		return Grant{}, fmt.Errorf("read tokens: the answer holds none: %w", provider.ErrAnswerLost)
 	}
-	if d, ok := a.ExpiresIn.seconds(); ok {
+	if d, ok := seconds(a.ExpiresIn); ok {
 		g.ExpiresAt = r.At.Add(d).UTC()
 	}
 	return g, nil
@@ -175,17 +175,9 @@ func token(t dialect.Text) credential.Secret {
 // maxToken bounds a token, in bytes.
 const maxToken = 64 << 10
 
-// number is a JSON number, or a string that holds one.
-type number string
-
-func (n *number) UnmarshalJSON(b []byte) error {
-	*n = number(strings.Trim(string(b), `"`))
-	return nil
-}
-
 // seconds reads a life in seconds; nothing and less is not told, and none is longer than
 // any limit.
-func (n number) seconds() (time.Duration, bool) {
+func seconds(n dialect.Number) (time.Duration, bool) {
 	v, ok := limits.Fraction(string(n))
 	if !ok || v <= 0 {
 		return 0, false

@@ -150,7 +150,9 @@ func (c *config) credits(at time.Time) credits {
 		onDemandCap: int64(c.OnDemandCap), onDemandUsed: int64(c.OnDemandUsed), prepaid: int64(c.PrepaidBalance),
 	}
 	if p := c.CreditUsagePercent; p != nil {
-		out.percent, out.unreadable = p.value, !p.ok
+		var ok bool
+		out.percent, ok = limits.Fraction(string(*p))
+		out.unreadable = !ok
 	}
 	switch kind := strings.ToUpper(string(c.CurrentPeriod.Type)); {
 	case strings.Contains(kind, "WEEKLY"), kind == "2":
@@ -168,17 +170,6 @@ func instant(t text, at time.Time) time.Time {
 	}
 	when, _ := limits.Instant(string(t), at)
 	return when
-}
-
-// number is a JSON number, or a string that holds one.
-type number struct {
-	value float64
-	ok    bool
-}
-
-func (n *number) UnmarshalJSON(b []byte) error {
-	n.value, n.ok = limits.Fraction(strings.Trim(string(b), `"`))
-	return nil
 }
 
 // cents is an amount {"val":…} in US cents; {} is 0, and so is what cannot be read.
