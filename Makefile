@@ -84,7 +84,7 @@ deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until inte
 	@bash internal/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
 
 .PHONY: test
-test: fmt vet lint validate unit e2e ## Everything CI runs (needs Go, Node and Python)
+test: fmt vet lint validate unit e2e ## Everything CI runs but sam-local (needs Go, Node and Python)
 
 .PHONY: fmt
 fmt: ## Fail on a file that gofmt would change

@@ -110,7 +110,7 @@ func TestReadmeTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, match := range regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)").FindAllStringSubmatch(readme(t), -1) {
+	for _, match := range regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(readme(t), -1) {
 		if !strings.Contains(string(makefile), "\n"+match[1]+":") {
 			t.Errorf("`make %s` in the README: the Makefile has no such target", match[1])
 		}
