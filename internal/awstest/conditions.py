@@ -1,8 +1,8 @@
 """Runs MiniStack with what AWS checks of a request and MiniStack does not: the condition
-keys dynamodb:LeadingKeys, kms:EncryptionContext:NAME and cloudwatch:namespace, and which
-alarms a request to CloudWatch is about where it comes as CBOR, as from Go's SDK. Without
-them a policy that names them would either fail or prove nothing. What a policy means is
-MiniStack's to decide.
+keys dynamodb:LeadingKeys, kms:EncryptionContext:NAME and cloudwatch:namespace; which alarms
+a request to CloudWatch is about where it comes as CBOR, as from Go's SDK; and which stream
+of a log group one to its log is about. Without them a policy that names them would either
+fail or prove nothing. What a policy means is MiniStack's to decide.
 
 The partition key of a table is taken to be "pk".
 """
@@ -38,7 +38,10 @@ def extract_iam_action(service, method, path, headers, body, params):
 
 def extract_resource_arn(service, method, path, headers, body, params, region, account):
     if not in_cbor(service, path, headers):
-        return resource_without(service, method, path, headers, body, params, region, account)
+        resource = resource_without(service, method, path, headers, body, params, region, account)
+        if headers.get("x-amz-target", "").endswith((".CreateLogStream", ".PutLogEvents")):
+            resource += ":log-stream:" + json.loads(body).get("logStreamName", "")
+        return resource
     if "Alarm" not in path.rsplit("/", 1)[1]:
         return "*"  # metrics are no resources
     request = cbor2.loads(body or b"\xa0")

@@ -1,9 +1,6 @@
 package functiontest
 
 import (
-	"bytes"
-	"encoding/json"
-	"encoding/xml"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,29 +15,39 @@ import (
 )
 
 // Deployment is the stack that template.yaml describes, built and deployed by the SAM CLI
-// in a stand-in account that demands a permission for everything. Its function runs on this
-// machine, under its own role.
+// in a stand-in account that demands a permission for everything. Its functions run on this
+// machine, each under its own role.
 type Deployment struct {
 	// Endpoint is the account's.
 	Endpoint string
-	// GatewayURL and Table are the stack's outputs.
+	// Outputs are the stack's.
+	Outputs map[string]string
+	// GatewayURL and Table are among them.
 	GatewayURL, Table string
 	// URL leads to GatewayURL, whose name nobody here can resolve.
 	URL string
 
-	t     testing.TB
-	sam   string
-	build string
-	root  string
+	t      testing.TB
+	sam    string
+	build  string
+	config string
+	root   string
+	// invoked counts the invocations that were asked for here, by function.
+	invoked map[string]int
 }
 
-const stack = "holdfast" // as samconfig.toml names it
+// Stack is the stack's name, as samconfig.toml has it.
+const Stack = "holdfast"
 
-// Deploy builds and deploys the stack.
+// AlarmEmail is whom the deployment's alarms are sent to.
+const AlarmEmail = "owner@example.com"
+
+// Deploy builds and deploys the stack as somebody does who does it for the first time: with
+// `sam deploy --guided`, taking every default but what is asked for here.
 func Deploy(t testing.TB) *Deployment {
 	t.Helper()
-	d := &Deployment{t: t, Endpoint: awstest.StartMiniStack(t, true), build: t.TempDir()}
-	d.sam = filepath.Join(os.Getenv("HOLDFAST_TEST_TOOLS"), "aws", "sam", "bin", "sam")
+	d := &Deployment{t: t, Endpoint: awstest.StartMiniStack(t, true), build: t.TempDir(), invoked: map[string]int{}}
+	d.sam = filepath.Join(os.Getenv("HOLDFAST_TEST_TOOLS"), "aws", "sam", "bin", "python")
 	if _, err := os.Stat(d.sam); err != nil {
 		t.Fatalf("%v: run `make tools`, which installs it", err)
 	}
@@ -48,34 +55,74 @@ func Deploy(t testing.TB) *Deployment {
 	if d.root, err = Root(); err != nil {
 		t.Fatal(err)
 	}
-	d.run("build", "--build-dir", d.build)
-	d.DeployAgain()
-	outputs := d.outputs()
-	d.GatewayURL, d.Table = outputs["GatewayUrl"], outputs["TableName"]
+	shipped, err := os.ReadFile(filepath.Join(d.root, "samconfig.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.config = filepath.Join(t.TempDir(), "samconfig.toml") // the answers are saved there
+	if err := os.WriteFile(d.config, shipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Build("first")
+	const enter = "\n"
+	d.run(strings.Join([]string{
+		"", awstest.Region, Architecture, "", "debug", "", AlarmEmail, "", // name, region, parameters
+		"n",    // confirm changes
+		"", "", // roles; no keeping of what failed
+		"y",        // the Function URL has no authentication of AWS's
+		"", "", "", // save the answers
+	}, enter)+enter, "deploy", "--guided", "--template-file", filepath.Join(d.build, "template.yaml"))
+	d.Outputs = d.outputs()
+	d.GatewayURL, d.Table = d.Outputs["GatewayUrl"], d.Outputs["TableName"]
 	at, err := url.Parse(d.GatewayURL)
 	if err != nil || at.Host == "" || d.Table == "" {
-		t.Fatalf("got outputs %v, want GatewayUrl and TableName", outputs)
+		t.Fatalf("got outputs %v, want GatewayUrl and TableName", d.Outputs)
 	}
 	d.URL = d.lead(at.Host)
 	return d
 }
 
-// DeployAgain deploys what was built and returns what the SAM CLI said.
-func (d *Deployment) DeployAgain() string {
-	d.t.Helper()
-	return d.run("deploy", "--template-file", filepath.Join(d.build, "template.yaml"))
+// In is the deployment as a test of its own sees it.
+func (d *Deployment) In(t testing.TB) *Deployment {
+	in := *d
+	in.t = t
+	return &in
 }
 
-// run runs the SAM CLI as samconfig.toml says for tests.
-func (d *Deployment) run(command string, more ...string) string {
+// Build builds the functions with a version, which they name in what they send.
+func (d *Deployment) Build(version string) {
 	d.t.Helper()
-	arguments := append([]string{
-		command, "--config-file", filepath.Join(d.root, "samconfig.toml"), "--config-env", "test",
-		"--parameter-overrides", "Architecture=" + Architecture, "LogLevel=debug",
-	}, more...)
+	d.run("", "build", "--build-dir", d.build, "VERSION="+version)
+}
+
+// DeployAgain deploys what was built, by the answers of the first time, and returns what the
+// SAM CLI said.
+func (d *Deployment) DeployAgain() string {
+	d.t.Helper()
+	return d.run("", "deploy", "--no-confirm-changeset", "--template-file", filepath.Join(d.build, "template.yaml"))
+}
+
+// Delete deletes the stack and returns what the SAM CLI said.
+func (d *Deployment) Delete() string {
+	d.t.Helper()
+	return d.run("", "delete", "--no-prompts", "--region", awstest.Region)
+}
+
+// run runs the SAM CLI by the deployment's samconfig.toml. What has the form NAME=VALUE
+// goes into its environment.
+func (d *Deployment) run(answers, command string, more ...string) string {
+	d.t.Helper()
+	arguments := []string{filepath.Join(d.root, "internal", "awstest", "sam.py"), command, "--config-file", d.config}
+	environment := append(d.Owner(), "ARCHITECTURE="+Architecture, "SAM_CLI_TELEMETRY=0", "__SAM_CLI_APP_DIR="+d.build)
+	for _, each := range more {
+		if name, _, is := strings.Cut(each, "="); is && name == strings.ToUpper(name) {
+			environment = append(environment, each)
+			continue
+		}
+		arguments = append(arguments, each)
+	}
 	cmd := exec.CommandContext(d.t.Context(), d.sam, arguments...)
-	cmd.Dir = d.root
-	cmd.Env = append(d.Owner(), "ARCHITECTURE="+Architecture, "SAM_CLI_TELEMETRY=0", "__SAM_CLI_APP_DIR="+d.build)
+	cmd.Dir, cmd.Env, cmd.Stdin = d.root, environment, strings.NewReader(answers)
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "AWS_") { // none that leads to a real account
 			cmd.Env = append(cmd.Env, variable)
@@ -83,7 +130,7 @@ func (d *Deployment) run(command string, more ...string) string {
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		d.t.Fatalf("sam %s: %v\n%s", strings.Join(arguments, " "), err, out)
+		d.t.Fatalf("sam %s: %v\n%s", strings.Join(arguments[1:], " "), err, out)
 	}
 	return string(out)
 }
@@ -118,66 +165,4 @@ func (d *Deployment) lead(host string) string {
 		transport.CloseIdleConnections()
 	})
 	return server.URL
-}
-
-func (d *Deployment) outputs() map[string]string {
-	d.t.Helper()
-	var described struct {
-		Outputs []struct {
-			OutputKey   string
-			OutputValue string
-		} `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
-	}
-	d.query("cloudformation", url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stack}}, &described)
-	outputs := map[string]string{}
-	for _, o := range described.Outputs {
-		outputs[o.OutputKey] = o.OutputValue
-	}
-	return outputs
-}
-
-// resource is the name that AWS gave to a resource of the template.
-func (d *Deployment) resource(logical string) string {
-	d.t.Helper()
-	var described struct {
-		ID string `xml:"DescribeStackResourceResult>StackResourceDetail>PhysicalResourceId"`
-	}
-	d.query("cloudformation", url.Values{
-		"Action": {"DescribeStackResource"}, "Version": {"2010-05-15"}, "StackName": {stack}, "LogicalResourceId": {logical},
-	}, &described)
-	if described.ID == "" {
-		d.t.Fatalf("the stack has no resource %s", logical)
-	}
-	return described.ID
-}
-
-// Log is what the function logged so far.
-func (d *Deployment) Log() string {
-	d.t.Helper()
-	asked, err := json.Marshal(map[string]string{"logGroupName": d.resource("GatewayLog")})
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	var found struct {
-		Events []struct{ Message string }
-	}
-	answer := d.call("logs", http.Header{
-		"Content-Type": {"application/x-amz-json-1.1"}, "X-Amz-Target": {"Logs_20140328.FilterLogEvents"},
-	}, asked)
-	if err := json.Unmarshal(answer, &found); err != nil {
-		d.t.Fatalf("read the log: %v in %s", err, answer)
-	}
-	var log strings.Builder
-	for _, e := range found.Events {
-		log.WriteString(strings.TrimSuffix(e.Message, "\n") + "\n")
-	}
-	return log.String()
-}
-
-func (d *Deployment) query(service string, form url.Values, into any) {
-	d.t.Helper()
-	answer := d.call(service, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(form.Encode()))
-	if err := xml.NewDecoder(bytes.NewReader(answer)).Decode(into); err != nil {
-		d.t.Fatalf("%s: %v in %s", form.Get("Action"), err, answer)
-	}
 }
