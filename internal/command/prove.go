@@ -91,7 +91,17 @@ func (c *cli) look(ctx context.Context, a account.Account, held credential.Crede
 // unhurried is a context for a command that may renew a login: an interrupt ends it, and
 // does not come between a token that was sent and its answer.
 func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	return signal.NotifyContext(ctx, stopSignals()...)
+}
+
+// stopSignals are the signals that ask this program to end. A terminal that is closed says
+// so too, unless whoever started the program had it ignored, as nohup does.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // refusedImports is where refused refresh tokens of logins are remembered that never came

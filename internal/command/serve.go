@@ -162,7 +162,7 @@ func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.H
 	}
 	c.warnOfPublic(listener.Addr())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 	c.say("holdfast is listening on %s", urlOf(listener.Addr()))
 	return c.serveUntilStopped(ctx, server, listener, signals, stopWithin)
