@@ -73,7 +73,7 @@ install() {
 	if apt-cache show docker-cli >/dev/null 2>&1; then # where the client is a package of its own
 		packages+=(docker-cli)
 	fi
-	DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "${packages[@]}" >"$work/apt" 2>&1 ||
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends "${packages[@]}" >"$work/apt" 2>&1 ||
 		fail "apt-get install ${packages[*]}: $(cat "$work/apt")"
 }
 
