@@ -213,7 +213,7 @@ func (x *exchange) forProvider(name account.Provider) {
 	x.nameObjects(name == "" && x.facts.Model == "")
 	x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
 	x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
-	if !x.look() {
+	if !x.readStore() {
 		return
 	}
 	x.run(x.plan())
@@ -230,8 +230,8 @@ func (x *exchange) speaks(name account.Provider) bool {
 	return true
 }
 
-// look reads what the decision needs, in one round trip, and settles the situation.
-func (x *exchange) look() bool {
+// readStore reads what the decision needs, in one round trip, and settles the situation.
+func (x *exchange) readStore() bool {
 	g, ctx, now := x.g, x.r.Context(), x.g.now()
 	stale := g.catalog.age(now) >= catalogFresh
 	if !stale {
@@ -256,7 +256,7 @@ func (x *exchange) look() bool {
 	if err == nil && q.Catalog {
 		if next := g.catalog.offer(v.Catalog, now); next.Revision != x.config.Revision {
 			x.config = next
-			err = x.lookAgain(ctx, &v)
+			err = x.readMore(ctx, &v)
 		}
 	}
 	if err == nil {
@@ -282,8 +282,8 @@ func (x *exchange) look() bool {
 	return true
 }
 
-// lookAgain reads the states of accounts that a newer catalog brought.
-func (x *exchange) lookAgain(ctx context.Context, v *store.View) error {
+// readMore reads the states of accounts that a newer catalog brought.
+func (x *exchange) readMore(ctx context.Context, v *store.View) error {
 	var q store.Query
 	for _, id := range x.asked() {
 		if _, ok := v.States[id]; !ok {

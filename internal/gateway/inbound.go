@@ -35,7 +35,7 @@ func shown(h http.Header) []string {
 	return formed
 }
 
-// authenticate finds who calls, by the newest configuration in memory; look checks again
+// authenticate finds who calls, by the newest configuration in memory; readStore checks again
 // against the store's. A text that is not a client key by its form costs no read.
 func (x *exchange) authenticate() bool {
 	secrets := shown(x.r.Header)

@@ -39,8 +39,8 @@ type stand struct {
 	renewal store.Renewal
 }
 
-// look reads it.
-func (j *job) look(ctx context.Context) (stand, error) {
+// stand reads what is stored of the login.
+func (j *job) stand(ctx context.Context) (stand, error) {
 	all, err := j.Store.Renewals(ctx, ids(j.account.ID))
 	if err != nil {
 		return stand{}, fmt.Errorf("renew: %w: %w", ErrTransient, err)

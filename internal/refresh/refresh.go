@@ -240,7 +240,7 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 	if err := j.finish(ctx); err != nil {
 		return none, true, err
 	}
-	s, err := j.look(ctx)
+	s, err := j.stand(ctx)
 	if err != nil {
 		return none, true, err
 	}
@@ -268,7 +268,7 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 			j.Log.Debug("release a lease", "account", j.account.Name, "error", err) // it ends by itself
 		}
 	}()
-	if s, err = j.look(ctx); err != nil {
+	if s, err = j.stand(ctx); err != nil {
 		return none, true, err
 	}
 	if again := s.judge(j.Now(), held, j.stance(s)); again != verdict {
