@@ -144,7 +144,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFa
 func (c *cli) lookRenewed(ctx context.Context, d *data, a account.Account, held credential.Credential) (account.Reading, error) {
 	renewed := false
 	renew := func() error {
-		r, err := c.keeper(d, slog.New(slog.DiscardHandler))
+		r, err := c.refresher(d, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (c *cli) pollCommand() *cobra.Command {
 // poll makes a round for all accounts and prints what it found.
 func (c *cli) poll(ctx context.Context, d *data, asJSON bool) error {
 	quiet := slog.New(slog.DiscardHandler) // the listing says it
-	logins, err := c.keeper(d, quiet)
+	logins, err := c.refresher(d, quiet)
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func polledOf(r poll.Report) polled {
 	return p
 }
 
-// keeper renews the logins of this process, and logs it.
-func (c *cli) keeper(d *data, log *slog.Logger) (*refresh.Refresher, error) {
+// refresher renews the logins of this process, and logs it.
+func (c *cli) refresher(d *data, log *slog.Logger) (*refresh.Refresher, error) {
 	return refresh.New(refresh.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
 		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version,

@@ -126,7 +126,7 @@ func (c *cli) renew(ctx context.Context, d *data, a account.Account, p *proof) e
 	if before {
 		return errors.New("its refresh token was refused before and is not sent again")
 	}
-	r, err := c.keeper(d, slog.New(slog.DiscardHandler)) // what is to be said, the command says
+	r, err := c.refresher(d, slog.New(slog.DiscardHandler)) // what is to be said, the command says
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	if err != nil {
 		return err
 	}
-	logins, err := c.keeper(d, log)
+	logins, err := c.refresher(d, log)
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
