@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"holdfast/internal/checkup"
 	"holdfast/internal/credential"
 	"holdfast/internal/pin"
+	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
@@ -126,18 +129,40 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFa
 	if len(c.Providers[a.Provider].Looks(a.Kind, held)) == 0 {
 		return lookFacts{Trouble: "there is nothing to ask: the limits are told with answers only"}, nil
 	}
-	poll, err := d.Poll(ctx)
+	known, err := d.Poll(ctx)
 	if err != nil {
 		return lookFacts{}, err
 	}
-	if clock := poll.Clocks[a.ID]; clock.Failures > 0 && c.Now().Before(clock.NextAt) {
+	if clock := known.Clocks[a.ID]; clock.Failures > 0 && c.Now().Before(clock.NextAt) {
 		return lookFacts{Trouble: fmt.Sprintf("the usage endpoint refused lately (%s) and is not asked again before %s", status.Plain(clock.Trouble), clock.NextAt.UTC().Format(time.RFC3339))}, nil
 	}
 	reading, err := c.lookRenewed(ctx, d, a, held)
 	if err != nil {
-		return lookFacts{Trouble: oneLine(err.Error())}, nil
+		facts := lookFacts{Trouble: oneLine(err.Error())}
+		if ctx.Err() != nil {
+			return facts, nil // an interrupt is not the endpoint's doing
+		}
+		return facts, c.lookFailed(ctx, d, a.ID, known, facts.Trouble)
 	}
 	return lookFacts{At: told(reading.At)}, c.learn(ctx, d, a, proof{held: held, reading: reading})
+}
+
+// lookFailed sets an account's clock as a round does, so that an endpoint which refuses is not
+// asked again at once, by a round or by the next check.
+func (c *cli) lookFailed(ctx context.Context, d *data, id account.ID, known store.PollRecord, trouble string) error {
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	now := c.Now()
+	_, err = d.ChangePoll(ctx, known, func(p store.Poll) store.Poll {
+		clocks := map[account.ID]store.Clock{}
+		maps.Copy(clocks, p.Clocks)
+		clocks[id] = poll.Failed(clocks[id], now, all.Settings().PollInterval, rand.Float64(), trouble)
+		p.Clocks = clocks
+		return p
+	})
+	return err
 }
 
 // lookRenewed looks, and renews the login where it has ended or is refused.
