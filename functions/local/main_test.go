@@ -67,7 +67,7 @@ func TestProgram(t *testing.T) {
 
 func TestProgramStops(t *testing.T) {
 	path, dir := build(t), t.TempDir()
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		cmd := exec.CommandContext(t.Context(), path, "serve", "--data", dir, "--addr", "127.0.0.1:0")
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
@@ -90,6 +90,43 @@ func TestProgramStops(t *testing.T) {
 		if err := cmd.Wait(); err != nil || !listening {
 			t.Errorf("after %v: %v; it had listened: %t", signal, err, listening)
 		}
+	}
+}
+
+// A closed terminal does not end a server that was started to survive it.
+func TestProgramSurvivesItsTerminal(t *testing.T) {
+	path, dir := build(t), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`, path, "serve", "--data", dir, "--addr", "127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for said := bufio.NewScanner(stderr); said.Scan(); {
+		_, url, listening := strings.Cut(said.Text(), "holdfast is listening on ")
+		if !listening {
+			continue
+		}
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatalf("after SIGHUP: %v", err)
+		}
+		_ = resp.Body.Close()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
 	}
 }
 
