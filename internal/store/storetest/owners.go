@@ -17,18 +17,7 @@ const kept = 30 * 24 * time.Hour
 // checkOwner checks what a write answered and what is now stored.
 func checkOwner(t *testing.T, s *store.Store, key string, got owner.Record, ours bool, err error, won bool, want owner.Record) {
 	t.Helper()
-	if err != nil {
-		t.Fatalf("got %v, want no error", err)
-	}
-	if ours != won {
-		t.Errorf("got won %v, want %v", ours, won)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("answered (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(want, readOwner(t, s, key)); d != "" {
-		t.Errorf("stored (-want +got):\n%s", d)
-	}
+	checkWrite(t, got, ours, err, won, want, func() owner.Record { return readOwner(t, s, key) })
 }
 
 // readOwner is the stored record, the zero one where there is none.

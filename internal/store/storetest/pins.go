@@ -33,6 +33,12 @@ func replace(t *testing.T, s *store.Store, key string, next pin.Record, won bool
 
 func checkPin(t *testing.T, s *store.Store, key string, got pin.Record, ours bool, err error, won bool, want pin.Record) {
 	t.Helper()
+	checkWrite(t, got, ours, err, won, want, func() pin.Record { return readPin(t, s, key) })
+}
+
+// checkWrite checks what a conditional write answered, and that the same is stored.
+func checkWrite[R any](t *testing.T, got R, ours bool, err error, won bool, want R, stored func() R) {
+	t.Helper()
 	if err != nil {
 		t.Fatalf("got %v, want no error", err)
 	}
@@ -42,7 +48,7 @@ func checkPin(t *testing.T, s *store.Store, key string, got pin.Record, ours boo
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("answered (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(want, readPin(t, s, key)); d != "" {
+	if d := cmp.Diff(want, stored()); d != "" {
 		t.Errorf("stored (-want +got):\n%s", d)
 	}
 }
