@@ -78,6 +78,7 @@ PARAMETERS ?=
 deploy: $(SAM) ## Build and deploy into your AWS account, as samconfig.toml says; ARCHITECTURE=x86_64 for the other processor
 	@ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
 	@$(SAM) deploy --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
+	@$(SAM) list stack-outputs --output json | $(dir $(SAM))python internal/awstest/lines.py || echo "deployed; the stack's outputs say how to use it"
 
 .PHONY: deploy-local
 deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted

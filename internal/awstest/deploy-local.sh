@@ -36,20 +36,16 @@ done
 as=(--config-file "$PWD/samconfig.toml" --config-env test --parameter-overrides "Architecture=$ARCHITECTURE")
 "$tools/sam/bin/sam" build "${as[@]}" --build-dir "$folder/build"
 "$tools/sam/bin/sam" deploy "${as[@]}" --template-file "$folder/build/template.yaml"
-output() { # NAME
-	"$tools/sam/bin/sam" list stack-outputs --stack-name holdfast --output json 2>/dev/null |
-		"$tools/sam/bin/python" -c 'import json, sys; print(*[o["OutputValue"] for o in json.load(sys.stdin) if o["OutputKey"] == sys.argv[1]])' "$1"
-}
-id=$(output GatewayUrl)
-id=${id#*://}
+outputs=$("$tools/sam/bin/sam" list stack-outputs --stack-name holdfast --output json 2>/dev/null)
+id=$("$tools/sam/bin/python" -c 'import json, sys; print(*[o["OutputValue"].split("/")[2].split(".")[0] for o in json.load(sys.stdin) if o["OutputKey"] == "GatewayUrl"])' <<<"$outputs")
 cat <<TEXT
 
-The stack is deployed. In another terminal:
+The stack is deployed, and its poller makes a round each minute. In another terminal:
 
   export AWS_ENDPOINT_URL=$AWS_ENDPOINT_URL AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  bin/holdfast key create laptop --table $(output TableName)
-
-The Function URL is $AWS_ENDPOINT_URL/_aws/lambda-url/${id%%.*}
+TEXT
+"$tools/sam/bin/python" "$here/lines.py" "$AWS_ENDPOINT_URL/_aws/lambda-url/$id" <<<"$outputs"
+cat <<TEXT
 
 Ctrl-C ends it, and all that is in it is gone.
 TEXT
