@@ -52,6 +52,9 @@ func changed(t *testing.T, s *stack) {
 // deleted removes the accounts, as the owner is to do first, and then the stack: nothing is
 // left of it but the table and the key, with which the owner goes on.
 func deleted(t *testing.T, s *stack) {
+	for _, function := range []string{"Gateway", "Poller"} {
+		s.quiet("the function "+function, s.Log(function))
+	}
 	key := s.Resource("Key")
 	for _, name := range []string{"one", "two", "tansy", "bracken", "sedge"} {
 		if said := s.run(nil, "account", "remove", name).stderr; strings.Contains(said, "alarms") {

@@ -43,6 +43,13 @@ func resources(t *testing.T, s *stack) {
 	if s.Outputs["AlarmTopicArn"] != s.Resource("Topic") {
 		t.Errorf("AlarmTopicArn: got %s, want the topic", s.Outputs["AlarmTopicArn"])
 	}
+	for _, name := range []string{"ClientKey", "ClaudeCode", "Codex", "GrokCLI"} {
+		const elsewhere = "http://127.0.0.1:1/elsewhere"
+		line := strings.ReplaceAll(s.Outputs[name], s.GatewayURL, elsewhere)
+		if line == "" || strings.Contains(line, "\n") || !strings.Contains(s.Lines(elsewhere), "\n  "+line+"\n") {
+			t.Errorf("output %s: got %q, want a line, and it among those to paste:\n%s", name, line, s.Lines(elsewhere))
+		}
+	}
 	t.Run("table", func(t *testing.T) { checkTable(t, s) })
 	t.Run("functions", func(t *testing.T) { checkFunctions(t, s) })
 	t.Run("schedule", func(t *testing.T) { checkSchedule(t, s) })

@@ -220,6 +220,26 @@ func statements(t *testing.T, s *stack) {
 	if err := s.Invoke("Poller"); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
+	// Whoever was refused for want of the store is measured, for the alarm.
+	refused := 0.0
+	for _, e := range s.front.exchanges() {
+		if strings.HasPrefix(e.path, "/v1/") && e.answered.Get("X-Holdfast-Error") == "store_unavailable" {
+			refused++
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	defer cancel()
+	for again := time.NewTicker(200 * time.Millisecond); ; {
+		got := s.measured(t)["StoreUnavailable[]"]
+		if got == refused && refused > 0 {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Fatalf("StoreUnavailable: got %v, want %v, and some", got, refused)
+		}
+	}
 }
 
 // unserved begins a conversation and tells how it was refused for want of the store.
@@ -355,9 +375,14 @@ func (s *stack) unlogged(role, operation string) func(*testing.T) string {
 func (s *stack) failing(in string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
+		rounds := s.Alarms()[functiontest.Stack+"-poller-silent"]
+		n, at, _ := s.Newest(rounds)
 		err := s.Invoke("Poller")
 		if err == nil {
 			return ""
+		}
+		if m, when, _ := s.Newest(rounds); in == "begin a round" && (m != n || !when.Equal(at)) {
+			t.Errorf("a round that was none is counted: got %v at %v, before %v at %v", m, when, n, at)
 		}
 		if !strings.Contains(err.Error(), in) || !strings.Contains(err.Error(), "AccessDenied") && !strings.Contains(err.Error(), "identity may not") {
 			t.Errorf("got %v, want it denied in %q", err, in)

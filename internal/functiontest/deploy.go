@@ -1,6 +1,8 @@
 package functiontest
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -100,6 +102,27 @@ func (d *Deployment) Build(version string) {
 func (d *Deployment) DeployAgain() string {
 	d.t.Helper()
 	return d.run("", "deploy", "--no-confirm-changeset", "--template-file", filepath.Join(d.build, "template.yaml"))
+}
+
+// Lines is what `make deploy` tells its owner to paste, with another URL than the Function
+// URL's own.
+func (d *Deployment) Lines(gateway string) string {
+	d.t.Helper()
+	var listed []map[string]string
+	for name, value := range d.Outputs {
+		listed = append(listed, map[string]string{"OutputKey": name, "OutputValue": value})
+	}
+	outputs, err := json.Marshal(listed)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(d.t.Context(), d.sam, filepath.Join(d.root, "internal", "awstest", "lines.py"), gateway)
+	cmd.Stdin = bytes.NewReader(outputs)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("lines.py: %v\n%s", err, said)
+	}
+	return string(said)
 }
 
 // Delete deletes the stack and returns what the SAM CLI said.

@@ -14,6 +14,10 @@
 // bench's front, where its calls are counted and can go wrong. Idle processes are frozen, as
 // they are on Lambda.
 //
+// A deployment is the whole stack, as the SAM CLI deploys it into a stand-in account that
+// enforces the roles; its functions are run by that account, each environment for as long
+// as it is used.
+//
 // The program has no secret in what it writes: every bench looks for its own at the end.
 //
 // It needs what package awstest needs, and is for tests alone.
