@@ -190,7 +190,9 @@ const foldAttempts = 20
 
 // Fold applies change to an account's state and writes the result if change says that it
 // is worth it. base is the state as last read; when another process wrote in between,
-// change is applied to what it wrote. It returns the state as stored.
+// change is applied to what it wrote. It returns the state as stored. A state that was
+// forgotten since it was read stays so: a request that outlives its account would leave
+// one of an account that there is no more. What is returned then is stored nowhere.
 func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, change func(account.State) (account.State, bool)) (StateRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
@@ -211,8 +213,12 @@ func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, chang
 		if !errors.Is(err, ErrConflict) {
 			return base, fmt.Errorf("write state: %w", err)
 		}
+		known := base.Revision > 0
 		if base, err = s.decoded.state(stored); err != nil {
 			return base, err
+		}
+		if known && base.Revision == 0 {
+			return StateRecord{State: next}, nil
 		}
 		if attempt > 2 { // others write the same account: spread out
 			pause := time.NewTimer(time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(attempt, 6))))

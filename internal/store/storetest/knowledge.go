@@ -64,6 +64,25 @@ var stateTests = []test{
 			}
 		}
 	}},
+	{"ForgottenStaysForgotten", func(t *testing.T, h Harness) {
+		ss := h.stores(t, 2)
+		id, now := newAccount(), instant()
+		known := fold(t, ss[0], id, store.StateRecord{}, reading(now, account.Weekly, 0.5))
+		if err := ss[1].ForgetState(soon(t), id); err != nil {
+			t.Fatal(err)
+		}
+		late := fold(t, ss[0], id, known, reading(now.Add(time.Minute), account.Weekly, 0.6))
+		if got := late.Windows[account.Weekly].Utilization; got != 0.6 {
+			t.Errorf("got %v for the one who folded, want 0.6", got)
+		}
+		if d := cmp.Diff(store.StateRecord{}, readState(t, ss[0], id)); d != "" {
+			t.Errorf("stored (-want +got):\n%s", d)
+		}
+		fold(t, ss[0], id, store.StateRecord{}, reading(now.Add(2*time.Minute), account.Weekly, 0.7))
+		if got := readState(t, ss[1], id).Windows[account.Weekly].Utilization; got != 0.7 {
+			t.Errorf("begun anew: got %v, want 0.7", got)
+		}
+	}},
 	{"NewerReadingWins", func(t *testing.T, h Harness) {
 		ss := h.stores(t, 2)
 		id, now := newAccount(), instant()
