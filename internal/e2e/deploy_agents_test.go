@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,9 +70,61 @@ func agents(t *testing.T, s *stack) {
 	}
 	grok.env = append(grok.env, "HOLDFAST_KEY="+key)
 	answered(t, "second turn", command(t, grok.project, grok.env, grok.path, "-c", "-p", "on"), byAccount(s.bracken))
+	t.Run("at once", s.atOnce)
 	for _, e := range s.front.exchanges() {
 		if e.status != http.StatusOK && e.path != "/v1/responses" { // where Codex tries a WebSocket first
 			t.Errorf("%s %s: got %d, want 200", e.method, e.path, e.status)
+		}
+	}
+}
+
+// atOnce lets an agent of each kind begin at the same time. None is answered before all
+// have asked, so each has an execution environment of its own.
+func (s *stack) atOnce(t *testing.T) {
+	gates := []*upstreamtest.Gate{upstreamtest.NewGate(), upstreamtest.NewGate(), upstreamtest.NewGate()}
+	for _, a := range []*upstreamtest.Account{s.one, s.two} {
+		a.Always(upstreamtest.Good(nil).With(upstreamtest.Held(gates[0])))
+	}
+	s.tansy.Always(upstreamtest.OpenAIGood(codexRoom()).With(upstreamtest.Held(gates[1])))
+	s.bracken.Always(upstreamtest.GrokGood().With(upstreamtest.Held(gates[2])))
+	defer func() {
+		s.equal()
+		s.tansy.Always(upstreamtest.OpenAIGood(codexRoom()))
+		s.bracken.Always(upstreamtest.GrokGood())
+	}()
+	go func() {
+		for _, g := range gates {
+			select {
+			case <-g.Reached():
+			case <-t.Context().Done():
+			}
+		}
+		for _, g := range gates {
+			g.Release()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	defer cancel()
+	begun := map[string]func() (string, error){}
+	begin := func(name string, a *agent, arguments ...string) {
+		cmd := exec.CommandContext(ctx, a.path, arguments...)
+		cmd.Dir, cmd.Env = a.project, a.env
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		begun[name] = func() (string, error) {
+			err := cmd.Wait()
+			return said.String(), err
+		}
+	}
+	begin("Claude Code", newClaudeCode(t, s.front.url, s.key).agent, "-p", "hello")
+	begin("Codex", newCodex(t, s.front.url, s.key).agent, "exec", "--skip-git-repo-check", "hello")
+	begin("Grok CLI", newGrok(t, s.front.url, s.key).agent, "-p", "hello")
+	for name, wait := range begun {
+		if said, err := wait(); err != nil || !strings.Contains(said, "by account") {
+			t.Errorf("%s: got %v and %q, want an answer", name, err, said)
 		}
 	}
 }
@@ -272,15 +325,13 @@ func requests(t *testing.T, s *stack) {
 			t.Errorf("%s: got %d %q, want 200 %q…", c.name, got.status, got.body, c.begins)
 		}
 	}
-	passing := strings.TrimSpace(s.run(nil, "key", "create", "passing").stdout)
-	s.secrets = append(s.secrets, passing)
-	if got := s.do(t, ask{key: passing}); got.status != http.StatusOK {
-		t.Errorf("a new key: got %d %q, want 200", got.status, got.body)
+	if got := s.do(t, ask{key: s.passing}); got.status != http.StatusOK {
+		t.Errorf("another key: got %d %q, want 200", got.status, got.body)
 	}
 	s.run(nil, "key", "revoke", "passing")
 	// The promise is about time: two seconds after a key was revoked nobody is served with it.
 	<-time.After(2 * time.Second)
-	if got := s.do(t, ask{key: passing}); got.status != http.StatusUnauthorized || !strings.HasPrefix(got.body, `{"type":"error"`) {
+	if got := s.do(t, ask{key: s.passing}); got.status != http.StatusUnauthorized || !strings.HasPrefix(got.body, `{"type":"error"`) {
 		t.Errorf("revoked key: got %d %q, want 401 and an error", got.status, got.body)
 	}
 }

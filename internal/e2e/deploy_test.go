@@ -17,7 +17,8 @@ type stack struct {
 	openai, xai *upstreamtest.Upstream
 	// tansy is a Codex subscription, bracken and sedge are Grok's, in this order.
 	tansy, bracken, sedge *upstreamtest.Account
-	admin                 string // an admin client key
+	// admin is an admin client key, passing one that is revoked on the way.
+	admin, passing string
 }
 
 // TestDeployed is the stack as an owner deploys it and lives with it, with the functions
@@ -87,5 +88,6 @@ func (s *stack) configure(t *testing.T) {
 	s.bracken, s.sedge = add(s.xai, "xai", "bracken", 1), add(s.xai, "xai", "sedge", 2)
 	s.tansy.Always(upstreamtest.OpenAIGood(codexRoom()))
 	s.admin = strings.TrimSpace(s.run(nil, "key", "create", "admin", "--admin").stdout)
-	s.secrets = append(s.secrets, s.admin)
+	s.passing = strings.TrimSpace(s.run(nil, "key", "create", "passing").stdout)
+	s.secrets = append(s.secrets, s.admin, s.passing)
 }
