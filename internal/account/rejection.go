@@ -65,7 +65,8 @@ type Rejection struct {
 	// Spent lists the windows found spent (WindowSpent, ModelWindow), or those that would be
 	// if a reset of theirs is known (Funds; see State.Settle).
 	Spent []Spent
-	// Until is when a throttle ends; zero when nothing was told.
+	// Until is when a throttle ends, or when a login that is Unrenewed is tried again; zero
+	// when nothing was told.
 	Until time.Time
 	// PerModel narrows a throttle to the model's family.
 	PerModel bool

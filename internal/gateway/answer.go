@@ -229,6 +229,9 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 		}
 		return account.Rejection{}
 	}
+	if t.ended && errors.Is(err, forward.ErrClient) {
+		err = nil // it had all that there was to say, and some clients do not wait for the connection's end
+	}
 	if err == nil && t.unfinished() {
 		err = forward.ErrCut
 	}

@@ -54,7 +54,9 @@ type exchange struct {
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
 	// unrenewed names the account whose login could not be renewed just now; empty if none.
-	unrenewed string
+	// unrenewedUntil is when that is tried again; zero if not known.
+	unrenewed      string
+	unrenewedUntil time.Time
 	// touched is the pin as a touch beside the answer left it.
 	touched atomic.Pointer[pin.Record]
 

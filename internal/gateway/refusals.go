@@ -145,10 +145,13 @@ const renewPause = 5 * time.Second
 // unrenewed is the answer where the only account to serve has a login that could not be
 // renewed just now. The provider's own word on it would be taken for the client's login
 // failing.
-func unrenewed(name account.Provider, acct string, now time.Time) provider.Refusal {
+func unrenewed(name account.Provider, acct string, until, now time.Time) provider.Refusal {
+	if least := now.Add(renewPause); until.Before(least) {
+		until = least
+	}
 	return provider.Refusal{
-		Kind: provider.UpstreamUnreachable, Status: http.StatusServiceUnavailable, RetryAt: now.Add(renewPause),
-		Message: fmt.Sprintf("holdfast: the %s login of account %s has ended and could not be renewed just now. No account was marked; try again. If it lasts, `holdfast account show %s` says more.", name, acct, acct),
+		Kind: provider.UpstreamUnreachable, Status: http.StatusServiceUnavailable, RetryAt: until,
+		Message: fmt.Sprintf("holdfast: the %s login of account %s does not serve as it is, and could not be renewed just now. No account was marked; it is tried again in %s. If it lasts, `holdfast account show %s` says more.", name, acct, wait(until.Sub(now)), acct),
 	}
 }
 
@@ -202,6 +205,9 @@ func cut(err error) provider.Refusal {
 // renderRefusal puts a plan's refusal into words.
 func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 	now := x.g.now()
+	if back, ok := x.comesBack(); ok && r.Cause == placement.NoAccount {
+		return back // others need their owner, and this one may serve again by itself
+	}
 	out := provider.Refusal{RetryAt: r.RetryAt, Window: r.Block.Window, Family: r.Block.Family, Status: http.StatusTooManyRequests}
 	if r.Block.Told {
 		out.ResetAt = r.RetryAt // the provider's word, and not our own ceiling
@@ -230,6 +236,9 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 	case placement.Yielded:
 		out.Kind = provider.Yielded
 		out.Message = "holdfast: too little allowance is left for background requests; interactive ones go first."
+		if !r.RetryAt.IsZero() {
+			out.Message += fmt.Sprintf(" There is more at %s (in %s).", r.RetryAt.UTC().Format(time.RFC3339), wait(r.RetryAt.Sub(now)))
+		}
 	case placement.NoAccount:
 		out.Kind, out.Status = provider.NoAccount, http.StatusServiceUnavailable
 		out.Message = "holdfast: " + x.noAccount(r)

@@ -79,6 +79,10 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 		return c, account.Rejection{}
 	}
 	r := account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: held.Generation, Rule: "not-renewed"}
+	var later *refresh.LaterError
+	if errors.As(err, &later) {
+		r.Until = later.Until
+	}
 	switch {
 	case errors.Is(err, refresh.ErrOwner):
 		r.Kind, r.Rule = account.BadCredential, refresh.ReasonRefused
@@ -92,8 +96,17 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 // withoutAnswer is what the client hears where it would be handed an upstream's answer and
 // there is none that it may see.
 func (x *exchange) withoutAnswer() provider.Refusal {
-	if x.unrenewed != "" {
-		return unrenewed(x.name, x.unrenewed, x.g.now())
+	if r, ok := x.comesBack(); ok {
+		return r
 	}
 	return contended(x.g.now()) // the race was lost to an account that cannot serve now
+}
+
+// comesBack is the refusal where this request met a login that could not be renewed just
+// now and may be later; it is false if it met none.
+func (x *exchange) comesBack() (provider.Refusal, bool) {
+	if x.unrenewed == "" {
+		return provider.Refusal{}, false
+	}
+	return unrenewed(x.name, x.unrenewed, x.unrenewedUntil, x.g.now()), true
 }

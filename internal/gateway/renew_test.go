@@ -186,6 +186,53 @@ func TestRenewalThatFailsForTheMoment(t *testing.T) {
 	}
 }
 
+// A login that is not renewed for longer than a pinned conversation should wait is one that
+// cannot serve: the conversation moves, unless only that account can go on with it.
+func TestRenewalThatFailsForLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		until time.Duration
+		want  string // who serves; empty for nobody
+	}{
+		"until the very end of move_after": {time.Minute, ""},
+		"beyond it":                        {time.Minute + time.Second, "juniper"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, r := withRenewals(t, "marlow", "juniper")
+			b.prefer("marlow", "juniper")
+			b.expire("marlow", b.clock.now().Add(time.Minute))
+			b.served(ask{session: session(1)})
+			b.clock.advance(2 * time.Minute)
+			r.fail = &refresh.LaterError{Until: b.clock.now().Add(c.until), Err: refresh.ErrTransient}
+			got := b.do(ask{session: session(1)})
+			if c.want == "" {
+				if got.status != http.StatusServiceUnavailable || got.errorKind() != "upstream_unreachable" || got.header.Get("Retry-After") != "60" {
+					t.Errorf("got %d %s, Retry-After %q, want 503 and the time of the next try", got.status, got.errorKind(), got.header.Get("Retry-After"))
+				}
+				return
+			}
+			if got.status != http.StatusOK || got.account() != c.want || got.pin() != "moved" {
+				t.Errorf("got %d by %s, pin %s, want it moved to %s", got.status, got.account(), got.pin(), c.want)
+			}
+		})
+	}
+}
+
+// What comes back by itself is told, though others that were asked need their owner.
+func TestRenewalThatFailsBesideAParkedAccount(t *testing.T) {
+	b, r := withRenewals(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.expire("marlow", b.clock.now().Add(time.Minute))
+	b.clock.advance(2 * time.Minute)
+	r.fail = &refresh.LaterError{Until: b.clock.now().Add(9 * time.Second), Err: refresh.ErrTransient}
+	b.fold("juniper", func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.BadCredential, At: b.clock.now(), Generation: 9, Rule: "invalid-key"}, account.Rules{})
+	})
+	got := b.do(ask{session: session(1)})
+	if got.status != http.StatusServiceUnavailable || got.errorKind() != "upstream_unreachable" || got.header.Get("X-Should-Retry") == "false" || !strings.Contains(got.body, "marlow") {
+		t.Errorf("got %d %s %q: %s, want to be told that marlow may serve again", got.status, got.errorKind(), got.header.Get("X-Should-Retry"), got.body)
+	}
+}
+
 // A login whose token is refused and whose plan does not include a new one serves nothing
 // until its owner changes the plan, however long the token was to live.
 func TestPlanThatRenewsNoRefusedToken(t *testing.T) {

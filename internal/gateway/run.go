@@ -218,7 +218,7 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		r.Rule = st.Parked.Reason
 	}
 	if r.Kind == account.Unrenewed {
-		x.unrenewed = x.sit.Candidates[i].Account.Name
+		x.unrenewed, x.unrenewedUntil = x.sit.Candidates[i].Account.Name, r.Until
 	}
 	x.sit.Now = x.g.now()
 	if x.gone() {

@@ -380,3 +380,32 @@ func (p *panicking) Read(b []byte) (int, error) {
 	p.after--
 	return p.ReadCloser.Read(b[:64])
 }
+
+// Some clients leave at the stream's own last event, without waiting for the connection to
+// end: they were served.
+func TestClientThatLeavesAtTheEnd(t *testing.T) {
+	b := newBench(t, "marlow")
+	gate := upstreamtest.NewGate()
+	script := upstreamtest.Good(nil)
+	b.account("marlow").Queue(script.With(upstreamtest.HeldAfter(1000, gate)))
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	resp, err := http.DefaultTransport.RoundTrip(b.request(ask{session: session(1), stream: true, ctx: ctx}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	<-gate.Reached()
+	for heard := ""; !strings.Contains(heard, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"); {
+		p := make([]byte, 4096)
+		n, err := resp.Body.Read(p)
+		if heard += string(p[:n]); err != nil {
+			t.Fatalf("got %v after %q, want the last event", err, heard)
+		}
+	}
+	leave()
+	b.await("the log line", func() bool { return strings.Contains(b.log.String(), `"msg":"request"`) })
+	if !strings.Contains(b.log.String(), `"outcome":"served"`) {
+		t.Errorf("got %s, want it served", b.log.String())
+	}
+}

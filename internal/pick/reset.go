@@ -19,6 +19,9 @@ func (d *Decision) byReset(now time.Time, s catalog.Settings, r Request, cs []Ca
 			index: i, tie: tie(r, c),
 			rank: rankOf(c, full, s.ExcludeLine, s.TrialRequests),
 		}
+		if c.Account.Kind == account.Key && (e.rank == rankTrial || e.rank == rankUnread) {
+			e.rank = rankNoWeekly // it has no week to be found out, and every try is paid for
+		}
 		wait, hasWeekly := untilReset(now, c.State)
 		calm := 0 - load(now, r, c)
 		switch e.rank {

@@ -34,6 +34,8 @@ func TestSoonestReset(t *testing.T) {
 		{"all at their cap: the least full", []pick.Candidate{candidate("a", weekIn(1.5, day)), candidate("b", weekIn(1.1, 2*day))}, "b"},
 		{"two unread ones: the least load", []pick.Candidate{candidate("a", unread(4)), candidate("b", unread(3))}, "b"},
 		{"unread after its trials comes last", []pick.Candidate{candidate("a", unread(3)), candidate("b", weekIn(1.5, day))}, "b"},
+		{"a key is not tried first: it has no week", []pick.Candidate{key(unread(0)), candidate("b", weekIn(0.96, 6*day))}, "b"},
+		{"nor does it come last", []pick.Candidate{candidate("a", weekIn(0.97, day)), key(unread(0)), candidate("b", unread(3))}, "key"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,6 +48,13 @@ func TestSoonestReset(t *testing.T) {
 			})
 		})
 	}
+}
+
+// key is an account that is paid by use.
+func key(changes ...change) pick.Candidate {
+	c := candidate("key", changes...)
+	c.Account.Kind = account.Key
+	return c
 }
 
 // TestSoonestResetSpreadsKeys: accounts without a weekly window share a burst evenly, and

@@ -59,6 +59,12 @@ func After(s Situation, at int, r account.Rejection) Plan {
 			return s.owned(handBack, r, at)
 		}
 		st := pick.StandPinned(s.Now, s.Request, untried(s.Candidates[at]), s.Settings)
+		if r.Kind == account.Unrenewed { // no state says it, since nothing is held against the account
+			st = pick.Standing{Reason: pick.Cooldown, Until: r.Until}
+			if r.Until.IsZero() {
+				return handBack
+			}
+		}
 		if st.Usable() || !s.longerThanMoveAfter(st) {
 			return handBack
 		}

@@ -58,18 +58,20 @@ func open(s stand, lost bool) *store.Spending {
 // was lost, left open whether the token is spent.
 func (j *job) fail(ctx context.Context, s stand, word string, lost bool) error {
 	now := j.Now().UTC()
+	var retryAt time.Time
 	err := j.note(ctx, func(r store.Renewal) (store.Renewal, bool) {
 		if j.marked(r, s) {
 			r.Spending = open(s, lost)
 		}
 		r = failed(r, word, now)
 		r.RetryAt = nextTry(now, r.Failures)
+		retryAt = r.RetryAt
 		return r, true
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrTransient, word, err)
 	}
-	return fmt.Errorf("%w: %s", ErrTransient, word)
+	return &LaterError{retryAt, fmt.Errorf("%w: %s", ErrTransient, word)}
 }
 
 // failed counts a failure.

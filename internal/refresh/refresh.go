@@ -77,6 +77,17 @@ var (
 	ErrTransient = errors.New("the login could not be renewed now")
 )
 
+// LaterError is an ErrTransient that knows until when nobody tries again.
+type LaterError struct {
+	Until time.Time
+	Err   error // wraps ErrTransient
+}
+
+func (e *LaterError) Error() string { return e.Err.Error() }
+
+// Unwrap leads to ErrTransient.
+func (e *LaterError) Unwrap() error { return e.Err }
+
 // Options are what a Refresher is made of. Store, OpenBox and Renewers are required.
 type Options struct {
 	Store *store.Store
@@ -294,10 +305,11 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 		return credential.Credential{}, fmt.Errorf("%w: the account has no credential", ErrOwner)
 	case silent:
 		since := s.renewal.Spending.Since
-		return credential.Credential{}, fmt.Errorf("%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
-			ErrTransient, since.Format(time.RFC3339), since.Add(TakeoverAfter).Format(time.RFC3339))
+		return credential.Credential{}, &LaterError{since.Add(TakeoverAfter), fmt.Errorf(
+			"%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
+			ErrTransient, since.Format(time.RFC3339), since.Add(TakeoverAfter).Format(time.RFC3339))}
 	default:
-		return credential.Credential{}, fmt.Errorf("%w: the last try failed (%s), the next is at %s",
-			ErrTransient, s.renewal.Failure, s.renewal.RetryAt.Format(time.RFC3339))
+		return credential.Credential{}, &LaterError{s.renewal.RetryAt, fmt.Errorf("%w: the last try failed (%s), the next is at %s",
+			ErrTransient, s.renewal.Failure, s.renewal.RetryAt.Format(time.RFC3339))}
 	}
 }
