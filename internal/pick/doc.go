@@ -68,10 +68,10 @@
 //
 // # Policy soonest-reset
 //
-// Ranks: trials as above, but of logins only, since a key has no week to be found out; accounts below the line with a weekly window, the soonest reset
-// first (a reset that is unknown or past counts as a week away); accounts below the line
-// without one, the least load first; accounts at the line, the least full first; the other
-// unread ones.
+// Ranks: trials as above, but of logins only, since a key has no week to be found out;
+// accounts below the line with a weekly window, the soonest reset first (a reset that is
+// unknown or past counts as a week away); accounts below the line without one, the least
+// load first; accounts at the line, the least full first; the other unread ones.
 //
 // # Policy order
 //
