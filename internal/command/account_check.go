@@ -138,7 +138,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFa
 	}
 	reading, err := c.lookRenewed(ctx, d, a, held)
 	if err != nil {
-		facts := lookFacts{Trouble: oneLine(err.Error())}
+		facts := lookFacts{Trouble: oneLine(poll.Trouble(err))}
 		if ctx.Err() != nil {
 			return facts, nil // an interrupt is not the endpoint's doing
 		}

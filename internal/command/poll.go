@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -72,15 +73,30 @@ func (c *cli) writePoll(report poll.Report, asJSON bool) error {
 		_, err := fmt.Fprintln(c.Stdout, status.NoAccounts)
 		return err
 	}
-	var rows [][]string
-	for _, f := range report.Accounts {
-		rows = append(rows, []string{f.Account.Name, string(f.Account.Provider), string(f.Result), lookText(f, report.At)})
-	}
-	return writeTable(c.Stdout, "ACCOUNT PROVIDER LOOK TOLD", rows)
+	return c.printAsTyped(func(w io.Writer) error {
+		var rows [][]string
+		var below []string
+		for _, f := range report.Accounts {
+			told, trouble := lookText(f, report.At)
+			rows = append(rows, []string{f.Account.Name, string(f.Account.Provider), string(f.Result), told})
+			for _, line := range trouble {
+				below = append(below, f.Account.Name+": "+line)
+			}
+		}
+		if err := writeTable(w, "ACCOUNT PROVIDER LOOK TOLD", rows); err != nil {
+			return err
+		}
+		for _, line := range below { // whole: it says what to do
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// lookText is what a look brought, or why there was none, in words.
-func lookText(f poll.Finding, at time.Time) string {
+// lookText is what a look brought, in a few words, and the sentences on what went wrong.
+func lookText(f poll.Finding, at time.Time) (told string, trouble []string) {
 	var parts []string
 	switch f.Result {
 	case poll.WasRead:
@@ -97,20 +113,25 @@ func lookText(f poll.Finding, at time.Time) string {
 	case poll.Parked:
 		parts = append(parts, "it waits for its owner")
 	case poll.BackingOff:
-		parts = append(parts, f.Trouble, "next try in "+status.Span(f.Clock.NextAt.Sub(at)))
+		parts = append(parts, "next try in "+status.Span(f.Clock.NextAt.Sub(at)))
+		trouble = append(trouble, status.Plain(f.Trouble))
 	case poll.HasFailed:
-		parts = append(parts, f.Trouble, "what was known stays known")
+		parts = append(parts, "what was known stays known")
+		trouble = append(trouble, status.Plain(f.Trouble))
 	case poll.NotReached:
 		parts = append(parts, "the round ended before it had answered")
 	default: // nobody is fresh or waits where everybody is asked
 	}
 	switch {
 	case f.RenewTrouble != "":
-		parts = append(parts, "login not renewed: "+f.RenewTrouble)
+		parts = append(parts, "login not renewed")
+		if line := "its login was not renewed: " + status.Plain(f.RenewTrouble); !strings.Contains(strings.Join(trouble, "\n"), status.Plain(f.RenewTrouble)) {
+			trouble = append(trouble, line)
+		}
 	case f.Renewed:
 		parts = append(parts, "login renewed")
 	}
-	return status.Plain(strings.Join(parts, ", "))
+	return status.Plain(strings.Join(parts, ", ")), trouble
 }
 
 // polled is the round in --json.

@@ -66,8 +66,8 @@ func TestPoll(t *testing.T) {
 
 	// One that refuses is backed off from, also when its owner asks.
 	v.looks = []answer{{http.StatusTooManyRequests, `{"error":{"type":"rate_limit_error"}}`}}
-	if r := b.must("poll"); !strings.Contains(r.stdout, "status 429") {
-		t.Errorf("got\n%swant what the endpoint answered", r.stdout)
+	if r := b.must("poll"); !strings.Contains(r.stdout, "\nmarlow: the answer has status 429 and holds JSON\n") {
+		t.Errorf("got\n%swant what the endpoint answered, on a line below", r.stdout)
 	}
 	if got := decode[pollJSON](t, b.must("poll", "--json")).Accounts[0]; got.Result != "backing-off" || !strings.Contains(got.Error, "status 429") {
 		t.Errorf("got %+v, want it backed off from", got)
@@ -75,7 +75,7 @@ func TestPoll(t *testing.T) {
 	if looks := len(v.took()); looks != 3 {
 		t.Errorf("got %d looks, want no more than 3", looks)
 	}
-	if r := b.must("status"); !strings.Contains(r.stdout, "last poll: 0s ago") || !strings.Contains(r.stdout, "marlow: its usage could not be looked up, 1 time (") {
+	if r := b.must("status"); !strings.Contains(r.stdout, "last poll: 0s ago") || !strings.Contains(r.stdout, "marlow: its usage could not be looked up, 1 time (the answer has status 429 and holds JSON); next try ") {
 		t.Errorf("the status tells neither of the poll nor of its failure:\n%s", r.stdout)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/apicall"
 	"holdfast/internal/credential"
+	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
 	"holdfast/internal/store"
@@ -40,7 +41,7 @@ func (c *cli) prove(ctx context.Context, d *data, a account.Account, got obtaine
 	}
 	if p.held.Expired(c.Now()) {
 		if err := c.renew(ctx, d, a, &p); err != nil {
-			return p, refused(err.Error())
+			return p, refused(poll.Trouble(err))
 		}
 		if p.warning != "" {
 			return p, nil
@@ -49,7 +50,7 @@ func (c *cli) prove(ctx context.Context, d *data, a account.Account, got obtaine
 	reading, asked, err := c.look(ctx, a, p.held)
 	if errors.Is(err, provider.ErrCredentialRefused) && !p.renewed && !p.held.Refresh.Empty() {
 		if err := c.renew(ctx, d, a, &p); err != nil {
-			return p, refused(err.Error())
+			return p, refused(poll.Trouble(err))
 		}
 		if p.warning != "" {
 			return p, nil
@@ -60,7 +61,7 @@ func (c *cli) prove(ctx context.Context, d *data, a account.Account, got obtaine
 	case errors.Is(err, provider.ErrCredentialRefused):
 		return p, refused("its access token")
 	case err != nil:
-		p.warning = err.Error()
+		p.warning = poll.Trouble(err)
 	case asked:
 		p.reading = reading
 	case !p.renewed:
@@ -148,7 +149,7 @@ func (c *cli) renew(ctx context.Context, d *data, a account.Account, p *proof) e
 	case r.Unsaved() > 0:
 		return errors.New("it was renewed, and its new tokens could not be saved")
 	default:
-		p.warning = err.Error()
+		p.warning = poll.Trouble(err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,9 @@ const (
 	// renewalNeeds is what must be left of a process's time to begin a renewal: two calls, and
 	// what is stored around them.
 	renewalNeeds = 45 * time.Second
-	// mostTrouble bounds the words that are kept of a failure.
-	mostTrouble = 200
+	// mostTrouble bounds the words that are kept of a failure, in bytes: they are to be whole,
+	// and what somebody else's error holds is not known.
+	mostTrouble = 1000
 )
 
 // running is a round.
@@ -116,7 +118,7 @@ func (r *running) take(looking, process context.Context, t *turn) {
 	}()
 	if t.renew {
 		if err := r.renew(ctx, process, t); err != nil {
-			t.RenewTrouble = brief(err)
+			t.RenewTrouble = Trouble(err)
 			r.Log.Warn("renew a login ahead of time", "account", t.Account.Name, "error", err)
 		}
 	}
@@ -233,14 +235,23 @@ func (r *running) learn(process context.Context, t *turn, reading account.Readin
 }
 
 func (r *running) failed(t *turn, err error) {
-	t.Result, t.Trouble = HasFailed, brief(err)
+	t.Result, t.Trouble = HasFailed, Trouble(err)
 	t.Clock = Failed(t.before, r.at, r.settings.PollInterval, r.Jitter(), t.Trouble)
 	r.Log.Warn("look at usage", "account", t.Account.Name, "failures", t.Clock.Failures, "next_at", t.Clock.NextAt, "error", err)
 }
 
-// brief is an error on one line of bounded length.
-func brief(err error) string {
-	text := strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' || c == '\r' }), "; ")
+// Trouble is an error in the words that are kept and shown of a look or a renewal: one line
+// that says each cause once, without what every look's error begins with. It has at most
+// 1000 bytes, which is more than any sentence here has.
+func Trouble(err error) string {
+	text := strings.ReplaceAll(err.Error(), "look at usage: ", "")
+	var causes []string
+	for cause := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		if !slices.Contains(causes, cause) {
+			causes = append(causes, cause)
+		}
+	}
+	text = strings.Join(causes, "; ")
 	if len(text) > mostTrouble {
 		text = strings.ToValidUTF8(text[:mostTrouble], "") + "…"
 	}
