@@ -64,6 +64,7 @@ func (c *cli) accountAdd() *cobra.Command {
 		}
 		ctx, stop := unhurried(cmd.Context())
 		defer stop()
+		c.makes = true
 		return c.with(ctx, func(d *data) error {
 			return c.add(ctx, d, account.Account{Name: args[0], Provider: p, BaseURL: baseURL}, got)
 		})

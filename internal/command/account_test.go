@@ -352,6 +352,7 @@ func TestAccountDrainOrderOverage(t *testing.T) {
 
 func TestAccountList(t *testing.T) {
 	b := newBench(t)
+	b.must("settings", "reset", "reserve") // makes the data directory
 	if r := b.must("account", "list"); r.stdout != "" || !strings.Contains(r.stderr, "holdfast account add") {
 		t.Errorf("of nothing: got %q and %q, want advice", r.stdout, r.stderr)
 	}

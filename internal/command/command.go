@@ -122,6 +122,8 @@ type cli struct {
 	Options
 	dir   string // --data; empty if not given
 	table string // --table; empty if not given
+	// makes: the command makes something, and a data directory for it where there is none.
+	makes bool
 }
 
 // usageError is wrong usage, by its form alone.

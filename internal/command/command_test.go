@@ -88,7 +88,7 @@ func TestDataDirectory(t *testing.T) {
 		b.file("holdfast.db", "no"):  "is a file",
 	} {
 		b.dir = dir
-		for _, args := range [][]string{{"account", "list"}, {"status", "--json"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		for _, args := range [][]string{{"key", "create", "laptop"}, {"settings", "reset", "reserve"}, {"serve", "--addr", "127.0.0.1:0"}} {
 			if r := b.run(args...); r.code != 1 || !strings.Contains(r.stderr, want) {
 				t.Errorf("%s, %v: got status %d, %s want %q", dir, args, r.code, r.stderr, want)
 			}
@@ -110,7 +110,7 @@ func TestDataDirectoryByDefault(t *testing.T) {
 			b := newBench(t)
 			b.env = tt.env
 			var stdout, stderr bytes.Buffer
-			if code := command.Run(t.Context(), []string{"account", "list"}, b.options(strings.NewReader(""), &stdout, &stderr)); code != 0 {
+			if code := command.Run(t.Context(), []string{"settings", "reset", "reserve"}, b.options(strings.NewReader(""), &stdout, &stderr)); code != 0 {
 				t.Fatalf("status %d: %s", code, &stderr)
 			}
 			if _, err := os.Stat(filepath.Join(home, tt.want)); err != nil {
@@ -332,7 +332,7 @@ func TestStatus(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	b := newBench(t)
-	b.must("account", "list") // makes the data directory
+	b.must("settings", "reset", "reserve") // makes the data directory
 	b.refuses(1, "no account of anthropic", "pick", "--provider", "anthropic", "--model", "claude-sonnet-5")
 	b.add("work", "home")
 	b.fold("work", spent)

@@ -43,17 +43,54 @@ func (d *data) vault(ctx context.Context) (vault.Vault, error) {
 	return vault.Vault{Store: d.Store, Box: box}, err
 }
 
-// open opens the table that is named, or else the data directory, which is made if there
-// is none.
-func (c *cli) open(ctx context.Context) (*data, error) {
+// open opens the table that is named, or else the data directory. Where there is none, it is
+// made for a command that makes something; others leave no trace of having looked: a
+// directory that was named is refused then, and the owner's own is taken for an empty one.
+// Whoever opens calls close in the end.
+func (c *cli) open(ctx context.Context) (_ *data, closing func() error, err error) {
 	if c.table != "" {
-		return c.openTable(ctx)
+		d, err := c.openTable(ctx)
+		return opened(d, err, nil)
 	}
 	dir, err := c.dataDir()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return openData(ctx, dir)
+	if c.makes || holdsData(dir) {
+		d, err := openData(ctx, dir)
+		return opened(d, err, nil)
+	}
+	if c.dir != "" {
+		return nil, nil, fmt.Errorf("there is no holdfast data in %s; name another directory with --data, or begin here with: holdfast account add NAME --provider anthropic|openai|xai --key-env VARIABLE", dir)
+	}
+	empty, err := os.MkdirTemp("", "holdfast-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("there is no holdfast data in %s yet: %w", dir, err)
+	}
+	d, err := openData(ctx, empty)
+	return opened(d, err, func() error { return os.RemoveAll(empty) })
+}
+
+// opened is what open returns: data with what closes it and does what is left to do then.
+func opened(d *data, err error, then func() error) (*data, func() error, error) {
+	if then == nil {
+		then = func() error { return nil }
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, then())
+	}
+	return d, func() error { return errors.Join(d.Close(), then()) }, nil
+}
+
+// holdsData reports whether something of holdfast's was ever kept in a directory, or whether
+// that cannot be told.
+func holdsData(dir string) bool {
+	for _, name := range []string{sqlitestore.File, keyFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
 }
 
 func openData(ctx context.Context, dir string) (_ *data, err error) {
@@ -140,11 +177,11 @@ func (d *data) account(ctx context.Context, name string) (account.Account, store
 
 // with opens the data, runs do, and closes it.
 func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
-	d, err := c.open(ctx)
+	d, closing, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() { err = errors.Join(err, closing()) }()
 	d.Store = d.Within(commandWithin)
 	return do(d)
 }

@@ -21,7 +21,7 @@ func TestDataKeyOfAnother(t *testing.T) {
 	b, other := newBench(t), newBench(t)
 	b.add("work")
 	b.must("key", "create", "laptop")
-	other.must("account", "list")
+	other.must("settings", "reset", "reserve")
 	path := filepath.Join(b.dir, "holdfast.key")
 	right, err := os.ReadFile(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestStoreLost(t *testing.T) {
 // that there was one.
 func TestDataKeyLostEarly(t *testing.T) {
 	b := newBench(t)
-	b.must("account", "list")
+	b.must("settings", "reset", "reserve")
 	path := filepath.Join(b.dir, "holdfast.key")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -120,4 +120,47 @@ func TestCommandsArePatient(t *testing.T) {
 			t.Errorf("got an end after %v, want 15s", took)
 		}
 	})
+}
+
+// TestReadingMakesNothing: a command that makes nothing leaves no trace where there is no
+// data, and says so of a directory that was named.
+func TestReadingMakesNothing(t *testing.T) {
+	commands := [][]string{
+		{"status"}, {"account", "list"}, {"account", "show", "work"}, {"account", "check", "work"}, {"account", "drain", "work"}, {"account", "remove", "work"},
+		{"key", "list"}, {"key", "revoke", "laptop"}, {"switches"}, {"settings"}, {"settings", "list"}, {"poll"}, {"policy", "anthropic"},
+		{"pick", "--provider", "anthropic", "--model", "claude-sonnet-5"},
+	}
+	b := newBench(t)
+	for _, args := range commands {
+		b.refuses(1, "there is no holdfast data in "+b.dir, args...)
+	}
+	if err := os.Mkdir(b.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	b.env["HOME"] = home
+	for _, args := range commands {
+		if r := b.run(args...); r.code != 1 || !strings.Contains(r.stderr, "there is no holdfast data in "+b.dir) {
+			t.Errorf("%v in an empty directory: got status %d, %s", args, r.code, r.stderr)
+		}
+		b.runAt(nil, "", args...)
+	}
+	for _, dir := range []string{b.dir, home} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("got %v (%v) in %s, want nothing", left, err, dir)
+		}
+	}
+	for _, args := range [][]string{{"status"}, {"account", "list"}, {"poll"}} {
+		if r := b.runAt(nil, "", args...); r.code != 0 || !strings.Contains(r.stdout+r.stderr, "There are no accounts yet") {
+			t.Errorf("%v of the owner's own directory: got status %d, %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	for name, args := range map[string][]string{
+		"setting": {"settings", "set", "reserve", "0.2"}, "reset": {"settings", "reset", "reserve"}, "key": {"key", "create", "laptop"}, "policy": {"policy", "anthropic", "order"},
+		"account": {"account", "add", "work", "--provider", "anthropic", "--key-env", "KEY"},
+	} {
+		b.dir = filepath.Join(home, name)
+		b.must(args...)
+		b.must("status")
+	}
 }

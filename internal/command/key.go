@@ -45,6 +45,7 @@ func (c *cli) keyCreate() *cobra.Command {
 		if key.ID, err = c.newID(); err != nil {
 			return err
 		}
+		c.makes = true
 		return c.with(cmd.Context(), func(d *data) error {
 			box, err := d.box(cmd.Context())
 			if err != nil {

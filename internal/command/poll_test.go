@@ -100,6 +100,7 @@ func TestPollInterrupted(t *testing.T) {
 
 func TestPollWithoutAccounts(t *testing.T) {
 	b := newBench(t)
+	b.must("settings", "reset", "reserve") // a directory of data, with nothing in it
 	if r := b.must("poll"); !strings.Contains(r.stdout, "no accounts yet") {
 		t.Errorf("got %q, want a word that there are none", r.stdout)
 	}

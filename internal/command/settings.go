@@ -29,6 +29,7 @@ func (c *cli) settingsCommand() *cobra.Command {
 			if _, err := (catalog.Catalog{}).Set(args[0], args[1]); err != nil {
 				return err // before a data directory is made
 			}
+			c.makes = true
 			var next catalog.Catalog
 			err := c.change(cmd.Context(), func(old catalog.Catalog) (_ catalog.Catalog, err error) {
 				next, err = old.Set(args[0], args[1])
@@ -45,6 +46,7 @@ func (c *cli) settingsCommand() *cobra.Command {
 			if _, err := (catalog.Catalog{}).Reset(args[0]); err != nil {
 				return err
 			}
+			c.makes = true
 			var next catalog.Catalog
 			err := c.change(cmd.Context(), func(old catalog.Catalog) (_ catalog.Catalog, err error) {
 				next, err = old.Reset(args[0])
@@ -145,6 +147,7 @@ func (c *cli) policyCommand() *cobra.Command {
 		if _, err := (catalog.Catalog{}).SetPolicy(p, catalog.PolicyName(args[1]), at); err != nil {
 			return err
 		}
+		c.makes = true
 		var next catalog.Policy
 		err = c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) {
 			changed, err := old.SetPolicy(p, catalog.PolicyName(args[1]), at)
