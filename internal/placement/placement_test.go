@@ -243,6 +243,9 @@ func TestAfter(t *testing.T) {
 	feature := account.Rejection{Kind: account.Entitlement, At: t0, Feature: "long-context"}
 	noFunds := account.Rejection{Kind: account.Funds, At: t0, Code: "billing_error"}
 	badKey := account.Rejection{Kind: account.BadCredential, At: t0, Code: "authentication_error"}
+	unrenewed := func(wait time.Duration) account.Rejection {
+		return account.Rejection{Kind: account.Unrenewed, At: t0, Until: t0.Add(wait)}
+	}
 	healthy := []account.State{read(0.1, 0.1), read(0.1, 0.1)}
 	alone := healthy[:1]
 	serve := func(change placement.PinChange) want {
@@ -290,6 +293,11 @@ func TestAfter(t *testing.T) {
 		{"credential: hops", healthy, kept, badKey, serve(placement.Move)},
 		{"credential: never the client's 401", alone, kept, badKey, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1}},
 		{"credential: bound, never the client's 401", healthy, bound, badKey, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1, bound: true}},
+		{"unrenewed: a new conversation hops", healthy, fresh, unrenewed(time.Second), serve(placement.Move)},
+		{"unrenewed: a kept one waits for up to move_after", healthy, kept, unrenewed(time.Minute), back},
+		{"unrenewed: beyond it, it moves", healthy, kept, unrenewed(time.Minute + 1), serve(placement.Move)},
+		{"unrenewed: a bound one waits", healthy, bound, unrenewed(time.Hour), back},
+		{"unrenewed: nobody knows for how long", healthy, kept, account.Rejection{Kind: account.Unrenewed, At: t0}, back},
 		{"overload is handed back", healthy, fresh, account.Rejection{Kind: account.Overload, At: t0}, back},
 		{"the client's fault is handed back", healthy, fresh, account.Rejection{Kind: account.ClientFault, At: t0}, back},
 		{"without a conversation it hops and leaves pins alone", healthy, func(s *placement.Situation) { s.Pins = false }, windowSpent, serve(placement.NoPin)},
