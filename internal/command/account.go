@@ -19,22 +19,65 @@ func (c *cli) accountCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "account", Short: "Add, show and change accounts", Args: cobra.ArbitraryArgs, RunE: group}
 	cmd.AddCommand(
 		c.accountAdd(), c.accountLogin(), c.accountList(), c.accountShow(), c.accountRemove(),
-		c.accountEdit("drain", "Give an account no new conversations; it keeps those it has", "gets no new conversations and keeps those it has", catalog.Catalog.Drain),
-		c.accountEdit("resume", "End drain", "gets new conversations again", catalog.Catalog.Resume),
+		c.accountDrain(), c.accountResume(),
 		c.accountClear(), c.accountOrder(), c.accountOverage(),
 		c.accountCheck(),
 	)
 	return cmd
 }
 
-// accountEdit is a command that makes one change of one account.
-func (c *cli) accountEdit(name, short, done string, edit func(catalog.Catalog, string) (catalog.Catalog, error)) *cobra.Command {
+func (c *cli) accountDrain() *cobra.Command {
 	return &cobra.Command{
-		Use: name + " NAME", Short: short, Args: exactly("NAME"),
+		Use: "drain NAME", Short: "Give an account no new conversations; it keeps those it has", Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return edit(old, args[0]) })
+			ctx := cmd.Context()
+			return c.with(ctx, func(d *data) error {
+				var next store.CatalogRecord
+				err := c.recordServing(ctx, d, func() (err error) {
+					next, err = d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return old.Drain(args[0]) })
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				c.say("Account %s gets no new conversations and keeps those it has.", args[0])
+				return c.sayOfLast(ctx, d, *next.Catalog, args[0])
+			})
+		},
+	}
+}
+
+// sayOfLast says what becomes of new conversations where no account of a provider takes any
+// after one was drained. One in a cooldown takes them later.
+func (c *cli) sayOfLast(ctx context.Context, d *data, all catalog.Catalog, drained string) error {
+	a, err := all.Named(drained)
+	if err != nil {
+		return err
+	}
+	of := all.Of(a.Provider)
+	var ids []account.ID
+	for _, other := range of {
+		ids = append(ids, other.ID)
+	}
+	view, err := d.Read(ctx, store.Query{States: ids})
+	if err != nil {
+		return err
+	}
+	states := store.Together(of, view.States)
+	takes := func(a account.Account) bool { return !a.Draining && states[a.ID].Parked == nil }
+	if !slices.ContainsFunc(of, takes) {
+		c.say("No account of %s is left that takes them, so new conversations will be refused until there is one: holdfast account resume %s", a.Provider, drained)
+	}
+	return nil
+}
+
+func (c *cli) accountResume() *cobra.Command {
+	return &cobra.Command{
+		Use: "resume NAME", Short: "End drain", Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.Resume(args[0]) })
 			if err == nil {
-				c.say("Account %s %s.", args[0], done)
+				c.say("Account %s gets new conversations again.", args[0])
 			}
 			return err
 		},
@@ -48,11 +91,12 @@ type listed struct {
 	Kind     account.Kind     `json:"kind"`
 	Plan     string           `json:"plan,omitempty"`
 	// Order is the place in the provider's order, from 1.
-	Order    int       `json:"order"`
-	Draining bool      `json:"draining"`
-	Overage  string    `json:"overage"` // allow or deny
-	BaseURL  string    `json:"base_url,omitempty"`
-	AddedAt  time.Time `json:"added_at"`
+	Order    int  `json:"order"`
+	Draining bool `json:"draining"`
+	// Overage is allow or deny; left out for a key, which is paid by use.
+	Overage string    `json:"overage,omitempty"`
+	BaseURL string    `json:"base_url,omitempty"`
+	AddedAt time.Time `json:"added_at"`
 }
 
 func listing(c catalog.Catalog) []listed {
@@ -60,7 +104,10 @@ func listing(c catalog.Catalog) []listed {
 	for _, p := range account.Providers {
 		for i, a := range c.Of(p) {
 			overage := "deny"
-			if a.Overage {
+			switch {
+			case a.Kind == account.Key:
+				overage = ""
+			case a.Overage:
 				overage = "allow"
 			}
 			list = append(list, listed{a.Name, a.Provider, a.Kind, a.Plan, i + 1, a.Draining, overage, a.BaseURL, a.AddedAt})
@@ -342,7 +389,12 @@ func (c *cli) accountOverage() *cobra.Command {
 				return usageError("say allow or deny: may paid extra usage be spent on this account?")
 			}
 			allow := args[1] == "allow"
-			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) { return old.SetOverage(args[0], allow) })
+			err := c.changeServing(cmd.Context(), func(old catalog.Catalog) (catalog.Catalog, error) {
+				if a, there := old.Account(args[0]); there && a.Kind == account.Key {
+					return old, fmt.Errorf("account %s is an API key, which is paid by use; there is no plan to go beyond, and nothing to allow or deny", a.Name)
+				}
+				return old.SetOverage(args[0], allow)
+			})
 			if err != nil {
 				return err
 			}

@@ -143,6 +143,7 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 		return errors.Join(err, d.Forget(ctx, a.ID))
 	}
 	c.say("Account %s is added to %s, as number %d of %d.", a.Name, a.Provider, len(next.Of(a.Provider)), len(next.Of(a.Provider)))
+	c.sayOfKey(*next.Catalog, a, got, a.SecretHash, "holdfast account remove "+a.Name)
 	if err := c.learn(ctx, d, a, proved); err != nil {
 		return err
 	}

@@ -158,6 +158,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return fmt.Errorf("the new credential is saved, but not its plan, nor that it is held; run this again: %w", err)
 	}
 	c.say("Account %s has a new credential.", a.Name)
+	c.sayOfKey(all, a, got, hash, "holdfast account login "+a.Name+" --key-env VARIABLE")
 	if err := c.learn(ctx, d, a, proved); err != nil {
 		return err
 	}

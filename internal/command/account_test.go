@@ -71,8 +71,8 @@ func TestAccountAdd(t *testing.T) {
 		t.Fatalf("from standard input: %s", r.stderr)
 	}
 	want := []listedAccount{
-		{Name: "work", Provider: "anthropic", Kind: "key", Plan: "build", Overage: "deny", Order: 1, AddedAt: "2027-03-04T10:00:00Z"},
-		{Name: "home", Provider: "anthropic", Kind: "key", Overage: "deny", Order: 2, BaseURL: "http://127.0.0.1:9000", AddedAt: "2027-03-04T10:00:00Z"},
+		{Name: "work", Provider: "anthropic", Kind: "key", Plan: "build", Order: 1, AddedAt: "2027-03-04T10:00:00Z"},
+		{Name: "home", Provider: "anthropic", Kind: "key", Order: 2, BaseURL: "http://127.0.0.1:9000", AddedAt: "2027-03-04T10:00:00Z"},
 	}
 	if diff := cmp.Diff(want, b.accounts()); diff != "" {
 		t.Errorf("accounts (-want +got):\n%s", diff)
@@ -330,14 +330,15 @@ func TestAccountDrainOrderOverage(t *testing.T) {
 		t.Errorf("order: got %q, want c a b", got)
 	}
 	b.must("account", "drain", "a")
-	b.must("account", "overage", "b", "allow")
+	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""), "--no-check")
+	b.must("account", "overage", "max", "allow")
 	got := b.accounts()
-	if !got[1].Draining || got[0].Draining || got[2].Overage != "allow" || got[1].Overage != "deny" {
-		t.Errorf("got %+v, want a draining and overage allowed on b", got)
+	if !got[1].Draining || got[0].Draining || got[3].Overage != "allow" {
+		t.Errorf("got %+v, want a draining and overage allowed on max", got)
 	}
 	b.must("account", "resume", "a")
-	b.must("account", "overage", "b", "deny")
-	if got := b.accounts(); got[1].Draining || got[2].Overage != "deny" {
+	b.must("account", "overage", "max", "deny")
+	if got := b.accounts(); got[1].Draining || got[3].Overage != "deny" {
 		t.Errorf("got %+v, want all undone", got)
 	}
 	b.refuses(1, `no account "nobody"`, "account", "order", "anthropic", "nobody")
@@ -361,7 +362,7 @@ func TestAccountList(t *testing.T) {
 	}
 	b.add("work")
 	want := "NAME  PROVIDER   KIND  PLAN  ORDER  DRAINING  OVERAGE  BASE-URL  ADDED\n" +
-		"work  anthropic  key   -     1      -         deny     -         2027-03-04\n"
+		"work  anthropic  key   -     1      -         -        -         2027-03-04\n"
 	if diff := cmp.Diff(want, b.must("account", "list").stdout); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}

@@ -74,7 +74,7 @@ func TestSwitches(t *testing.T) {
 	b.fold("juniper", func(s account.State) account.State {
 		return s.Reject(account.Rejection{Kind: account.Funds, At: t0.Add(time.Second), Generation: 9}, account.Rules{})
 	})
-	since([]string{"account", "overage", "marlow", "allow"}, "anthropic juniper sorrel reorder parked") // whatever was seen with it
+	since([]string{"account", "resume", "marlow"}, "anthropic juniper sorrel reorder parked") // whatever was seen with it
 	since([]string{"account", "clear", "juniper"}, "anthropic sorrel juniper reorder returned")
 	since([]string{"account", "remove", "juniper"}, "anthropic juniper sorrel manual order")
 	since([]string{"policy", "anthropic", "score"})

@@ -145,9 +145,9 @@ func TestTable(t *testing.T) {
 		t.Error("drain did not")
 	}
 	b.must("account", "resume", "home")
-	b.must("account", "overage", "home", "allow")
-	if a := b.accounts()[0]; a.Draining || a.Overage != "allow" {
-		t.Errorf("got %+v, want home not draining, and overage allowed", a)
+	b.must("account", "overage", "max", "allow")
+	if got := b.accounts(); got[0].Draining || got[2].Overage != "allow" {
+		t.Errorf("got %+v, want home not draining, and overage allowed on max", got)
 	}
 	b.fold("work", spent)
 	wants(b.must("status"), "cooldown (five-hour)")
@@ -187,6 +187,7 @@ func TestTable(t *testing.T) {
 func TestTableWithoutKMS(t *testing.T) {
 	b, front := newTableBench(t)
 	b.add("work", "home")
+	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""), "--no-check")
 	b.must("key", "create", "laptop")
 	denied := awstest.Refuse(http.StatusBadRequest, "AccessDeniedException")
 	front.Always("Decrypt", denied)
@@ -194,7 +195,7 @@ func TestTableWithoutKMS(t *testing.T) {
 	front.Calls()
 	for _, args := range [][]string{
 		{"account", "list"}, {"account", "drain", "work"}, {"account", "resume", "work"}, {"account", "clear", "work"},
-		{"account", "order", "anthropic", "home"}, {"account", "overage", "work", "deny"}, {"policy", "anthropic", "score"},
+		{"account", "order", "anthropic", "home"}, {"account", "overage", "max", "deny"}, {"policy", "anthropic", "score"},
 		{"key", "list"}, {"settings"}, {"settings", "set", "pin_ttl", "2h"}, {"settings", "reset", "pin_ttl"}, {"status"},
 		{"pick", "--provider", "anthropic", "--model", "claude-sonnet-5"}, {"key", "revoke", "laptop"}, {"account", "remove", "home"},
 	} {
