@@ -121,6 +121,17 @@ func TestServeTrySimulates(t *testing.T) {
 			t.Errorf("what is printed lacks %q:\n%s", want, s.stdout)
 		}
 	}
+	// The demonstration's data is apart: the commands name it, and Anthropic alone is simulated.
+	demo := *b
+	demo.dir = filepath.Join(b.dir, "demo")
+	for _, want := range []string{"\n  holdfast --data " + demo.dir + " status\n", "\n  holdfast --data " + demo.dir + " key revoke try "} {
+		if !strings.Contains(s.stdout.String(), want) {
+			t.Errorf("what is printed lacks the command %q:\n%s", want, s.stdout)
+		}
+	}
+	if !strings.Contains(s.stderr.String(), "Only Anthropic is simulated. Codex and the Grok CLI need an account") {
+		t.Errorf("it does not say what is not simulated:\n%s", s.stderr)
+	}
 	status, header, text := call(t, http.MethodPost, s.url+"/v1/messages", key, hello)
 	if status != http.StatusOK || !strings.HasPrefix(header.Get("X-Holdfast-Account"), "simulated-") {
 		t.Errorf("got status %d of account %q: %s", status, header.Get("X-Holdfast-Account"), text)
@@ -146,8 +157,6 @@ func TestServeTrySimulates(t *testing.T) {
 		t.Errorf("at another start: got status %d: %s", status, text)
 	}
 	again.stop()
-	demo := *b
-	demo.dir = filepath.Join(b.dir, "demo")
 	if got := demo.order(); got != "simulated-one simulated-two" {
 		t.Errorf("the demonstration's data holds the accounts %q", got)
 	}

@@ -62,10 +62,10 @@ func (c *cli) prepare(ctx context.Context, url string, demo, try bool) (*data, e
 	if err != nil {
 		return nil, err
 	}
+	c.dir = dir // what is advised from here on is about this data, not about that which was named
 	if err := c.prepareDemo(ctx, d, url); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	fmt.Fprintf(c.Stderr, "Look at it with: %s status --data %s\n", c.program(), quoted(dir)) // not the data that was named
 	return d, nil
 }
 
@@ -203,6 +203,7 @@ func (c *cli) prepareDemo(ctx context.Context, d *data, url string) error {
 		}
 	}
 	c.say("THIS IS A SIMULATION. No model is asked and no account of yours is used; the answers are made up on this machine.")
+	c.say("Only Anthropic is simulated. Codex and the Grok CLI need an account of OpenAI's or xAI's: a key of yours, or a login.")
 	return c.invite(ctx, d, url)
 }
 
@@ -240,6 +241,6 @@ func (c *cli) invite(ctx context.Context, d *data, url string) error {
 		c.say("The client key %s is one of your own; use that, or revoke it so that one can be printed here: holdfast key revoke %[1]s", tryKey)
 		return nil
 	}
-	_, err = io.WriteString(c.Stdout, invitation(all, url, secret.Reveal()))
+	_, err = io.WriteString(c.Stdout, c.asTyped(invitation(all, url, secret.Reveal())))
 	return err
 }
