@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ type checked struct {
 	shown
 	Look lookFacts `json:"look"`
 	checkup.Report
+
+	// alone: its provider has no other account.
+	alone bool
 }
 
 // lookFacts say how fresh the figures are.
@@ -39,6 +43,21 @@ type lookFacts struct {
 	At *time.Time `json:"at"`
 	// Trouble says why not, in words; empty when it was.
 	Trouble string `json:"trouble,omitempty"`
+
+	// reading is what it told.
+	reading account.Reading
+}
+
+// date puts a look's own figures among those that are stored: the store keeps an older
+// instant where a look told nothing new.
+func (l lookFacts) date(known []status.Window, now time.Time) []status.Window {
+	for _, w := range status.WindowsOf(l.reading, now) {
+		i := slices.IndexFunc(known, func(k status.Window) bool { return k.Name == w.Name })
+		if i >= 0 && !known[i].ObservedAt.After(w.ObservedAt) {
+			known[i] = w
+		}
+	}
+	return known
 }
 
 func (c *cli) accountCheck() *cobra.Command {
@@ -86,6 +105,7 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 		return checked{}, err
 	}
 	now := c.Now()
+	r.Status.Windows = r.Look.date(r.Status.Windows, now)
 	snap, err := d.Snapshot(ctx, true)
 	if err != nil {
 		return checked{}, err
@@ -104,6 +124,7 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 			in.Siblings = append(in.Siblings, checkup.Sibling{Account: s, State: states[s.ID]})
 		}
 	}
+	r.alone = len(in.Siblings) == 0
 	alike := map[account.ID]bool{a.ID: true}
 	for _, name := range checkup.SharedWith(in) {
 		if s, err := snap.Catalog.Named(name); err == nil {
@@ -144,7 +165,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFa
 		}
 		return facts, c.lookFailed(ctx, d, a.ID, known, facts.Trouble)
 	}
-	return lookFacts{At: told(reading.At)}, c.learn(ctx, d, a, proof{held: held, reading: reading})
+	return lookFacts{At: told(reading.At), reading: reading}, c.learn(ctx, d, a, proof{held: held, reading: reading})
 }
 
 // lookFailed sets an account's clock as a round does, so that an endpoint which refuses is not
@@ -272,10 +293,20 @@ func (c *cli) writeCheck(r checked) error {
 	for _, cy := range r.Cycles {
 		rows = append(rows, []string{"cycle " + cy.Window, cycleText(cy)})
 	}
+	switch {
+	case len(r.Cycles) > 0:
+	case r.alone:
+		rows = append(rows, []string{"cycle", "there is no other account of " + string(r.Provider) + " to be aligned with"})
+	default:
+		rows = append(rows, []string{"cycle", "whether it is aligned with the other accounts cannot be told: no window of a week is known"})
+	}
 	rows = append(rows, []string{"credential", r.Credential.text(now, r.Name)})
 	rows = append(rows, r.Credential.rows(now)...)
-	if len(r.Owner.SharedWith) > 0 {
+	switch {
+	case len(r.Owner.SharedWith) > 0:
 		rows = append(rows, []string{"shared", "it spends one allowance with " + strings.Join(r.Owner.SharedWith, ", ")})
+	case !r.alone:
+		rows = append(rows, []string{"shared", "that it spends one allowance with another account is not known"})
 	}
 	rows = append(rows, []string{"others", othersText(r.Others)})
 	look := "asked for just now"

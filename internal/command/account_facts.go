@@ -117,6 +117,8 @@ func (f credentialFacts) text(now time.Time, name string) string {
 		return "present, but not to be looked at from here: " + f.Unread
 	case f.refused && f.ExpiresAt == nil:
 		return "present, and refused by the provider"
+	case f.ExpiresAt == nil && f.Owner != "": // a login
+		return "present; when it ends is not told"
 	case f.ExpiresAt == nil:
 		return "present"
 	case f.refused && now.Before(*f.ExpiresAt):

@@ -89,6 +89,15 @@ func TestAccountCheck(t *testing.T) {
 			t.Errorf("the check lacks %q:\n%s", want, text)
 		}
 	}
+	// A look that tells what was known dates it anew, though the store need not.
+	b.now = func() time.Time { return t0.Add(36 * time.Second) }
+	if text := b.must("account", "check", "marlow").stdout; strings.Contains(text, "read 36s ago") || strings.Count(text, "; read just now\n") != 2 {
+		t.Errorf("after a look that told the same again:\n%s", text)
+	}
+	if got := decode[checkedJSON](t, b.must("account", "check", "marlow", "--json")).Status.Windows; !got[1].ObservedAt.Equal(t0.Add(36 * time.Second)) {
+		t.Errorf("after a look that told the same again: got %+v", got)
+	}
+	b.now = func() time.Time { return t0 }
 	asked := len(v.took())
 	if r := b.must("account", "check", "marlow", "--no-look"); !strings.Contains(r.stdout, "they were not asked for") || len(v.took()) != asked {
 		t.Errorf("with --no-look: asked %d times more, and said\n%s", len(v.took())-asked, r.stdout)
@@ -165,5 +174,21 @@ func TestAccountCheckWithoutLook(t *testing.T) {
 	// Whoever refused is left alone for a while, by the poller and by the next check.
 	if r := b.must("account", "check", "marlow"); !strings.Contains(r.stdout, "refused lately (the answer has status 429") || len(v.took()) != 1 {
 		t.Errorf("again at once: asked %d times, and said\n%s", len(v.took()), r.stdout)
+	}
+}
+
+// What a check cannot tell, it says so, one row for each.
+func TestAccountCheckUntold(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	if text := b.must("account", "check", "work").stdout; !strings.Contains(text, "no other account of anthropic to be aligned with") {
+		t.Errorf("alone:\n%s", text)
+	}
+	b.add("home")
+	text := b.must("account", "check", "work").stdout
+	for _, want := range []string{"whether it is aligned with the other accounts cannot be told", "that it spends one allowance with another account is not known", "plan                 not known"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the check lacks %q:\n%s", want, text)
+		}
 	}
 }

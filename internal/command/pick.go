@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/account"
 	"holdfast/internal/body"
+	"holdfast/internal/catalog"
 	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
@@ -67,6 +69,27 @@ type explanation struct {
 	Account    *string     `json:"account"`
 	Reason     pick.Reason `json:"reason"`
 	Candidates []pick.Part `json:"candidates"`
+
+	// ownOnly: some accounts serve the provider's own client alone, and are shown as it finds
+	// them.
+	ownOnly bool
+}
+
+// decidedBy says in a sentence what each word means that decides.
+var decidedBy = map[pick.Reason]string{
+	pick.ByTrial:       "an account of which nothing was read yet gets its first conversations, a few of them",
+	pick.ByScore:       "the highest score",
+	pick.ByReset:       "the week that resets soonest, among accounts with room",
+	pick.ByOrder:       "the first of your list that is not passed over",
+	pick.OverThreshold: "all are at the threshold, so the least full one serves",
+	pick.LastResort:    "all wait for a reset, so the least full one is asked all the same",
+}
+
+// scores say what SCORE is under each policy; higher goes first.
+var scores = map[catalog.PolicyName]string{
+	catalog.Score:        "the sum of TERMS, and compares accounts with the same NOTE",
+	catalog.SoonestReset: "minus the hours to the weekly reset, and compares accounts with the same NOTE",
+	catalog.Order:        "minus how full its fullest window is; your list decides, not the score",
 }
 
 func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, conversation string) (explanation, error) {
@@ -80,7 +103,8 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	}
 	wire := c.Providers[p]
 	path, header := inferencePaths[p], http.Header{}
-	if own, ok := wire.(provider.OwnClient); ok {
+	own, ownOnly := wire.(provider.OwnClient)
+	if ownOnly {
 		header = own.OwnHeader()
 	}
 	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
@@ -98,6 +122,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	e := explanation{
 		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts,
 	}
+	e.ownOnly = ownOnly && slices.ContainsFunc(accounts, func(a account.Account) bool { return a.Kind == account.Subscription })
 	if decision.Chosen >= 0 {
 		e.Account = &accounts[decision.Chosen].Name
 	}
@@ -122,5 +147,16 @@ func (c *cli) writeExplanation(e explanation) error {
 		}
 		rows = append(rows, []string{part.Account, score, string(part.Passed), strings.TrimSpace(part.Note), terms})
 	}
-	return writeTable(c.Stdout, "ACCOUNT SCORE PASSED-OVER NOTE TERMS", rows)
+	if err := writeTable(c.Stdout, "ACCOUNT SCORE PASSED-OVER NOTE TERMS", rows); err != nil {
+		return err
+	}
+	text := "SCORE is " + scores[catalog.PolicyName(e.Policy)] + "."
+	if why := decidedBy[e.Reason]; why != "" {
+		text += " Decided by " + string(e.Reason) + ": " + why + "."
+	}
+	if e.ownOnly {
+		text += " Logins of " + string(e.Provider) + " serve their provider's own client, which this is shown for; of others they are not-served, and those need a key."
+	}
+	_, err := fmt.Fprintln(c.Stdout, text)
+	return err
 }
