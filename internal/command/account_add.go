@@ -180,7 +180,7 @@ func (c *cli) sayOfLogin(a account.Account, got obtained, proved proof) {
 	ends := got.ExpiresAt.Format(time.RFC3339)
 	switch {
 	case !got.Refresh.Empty():
-		c.say("holdfast renews this login by itself from now on.")
+		c.say("holdfast renews this login by itself, as long as it is served or its poller runs.")
 	case !got.ExpiresAt.IsZero():
 		c.say("This login has no refresh token and cannot be renewed: it serves until %s. Then: holdfast account login %s --import FILE", ends, a.Name)
 	}

@@ -187,7 +187,7 @@ func TestAccountAddLogin(t *testing.T) {
 	b := newBench(t)
 	file := b.login("credentials.json", "")
 	r := b.must("account", "add", "max", "--provider", "anthropic", "--import", file, "--no-check")
-	for _, want := range []string{"Log in to Claude Code again", "two refreshers", "renews this login by itself", "your own risk"} {
+	for _, want := range []string{"Log in to Claude Code again", "two refreshers", "renews this login by itself, as long as it is served", "your own risk"} {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("the first login's notices lack %q:\n%s", want, r.stderr)
 		}

@@ -88,7 +88,7 @@ var decidedBy = map[pick.Reason]string{
 // scores say what SCORE is under each policy; higher goes first.
 var scores = map[catalog.PolicyName]string{
 	catalog.Score:        "the sum of TERMS, and compares accounts with the same NOTE",
-	catalog.SoonestReset: "minus the hours to the weekly reset, and compares accounts with the same NOTE",
+	catalog.SoonestReset: "minus the hours to the weekly reset; accounts without one come after those that have it",
 	catalog.Order:        "minus how full its fullest window is; your list decides, not the score",
 }
 
