@@ -148,7 +148,7 @@ func (c *cli) freshLook(ctx context.Context, d *data, a account.Account) (lookFa
 		return lookFacts{Trouble: "the stored credential cannot be opened"}, nil
 	}
 	if len(c.Providers[a.Provider].Looks(a.Kind, held)) == 0 {
-		return lookFacts{Trouble: "there is nothing to ask: the limits are told with answers only"}, nil
+		return lookFacts{Trouble: "there is nothing to ask, since its limits are told with answers only"}, nil
 	}
 	known, err := d.Poll(ctx)
 	if err != nil {

@@ -70,7 +70,7 @@ func (c *cli) writePoll(report poll.Report, asJSON bool) error {
 		return writeJSON(c.Stdout, polledOf(report))
 	}
 	if len(report.Accounts) == 0 {
-		_, err := fmt.Fprintln(c.Stdout, status.NoAccounts)
+		_, err := fmt.Fprintln(c.Stdout, c.asTyped(status.NoAccounts))
 		return err
 	}
 	return c.printAsTyped(func(w io.Writer) error {

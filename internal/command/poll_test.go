@@ -100,8 +100,9 @@ func TestPollInterrupted(t *testing.T) {
 
 func TestPollWithoutAccounts(t *testing.T) {
 	b := newBench(t)
+	b.program = "bin/holdfast"
 	b.must("settings", "reset", "reserve") // a directory of data, with nothing in it
-	if r := b.must("poll"); !strings.Contains(r.stdout, "no accounts yet") {
+	if r := b.must("poll"); !strings.Contains(r.stdout, "no accounts yet. Add one: bin/holdfast account add") {
 		t.Errorf("got %q, want a word that there are none", r.stdout)
 	}
 }
