@@ -94,6 +94,7 @@ func TestCodexStopsWhenItsPlanIsSpent(t *testing.T) {
 	answered(t, "second turn", c.turn("go on"), byAccount(home))
 
 	home.Always(upstreamtest.UsageLimitReached(time.Now().Add(3 * time.Hour)))
+	b.full(home)
 	stopped := func(turn string, got result) {
 		t.Helper()
 		if got.code == 0 || !strings.Contains(got.all(), "usage limit") {

@@ -4,15 +4,21 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What a newcomer does first: serve the demonstration, paste the line it prints.
 func TestDemonstration(t *testing.T) {
 	b := newBench(t)
 	p := b.serve("--demo")
-	key := regexp.MustCompile(`ANTHROPIC_AUTH_TOKEN=(\S+)`).FindStringSubmatch(p.output())
-	if key == nil {
-		t.Fatalf("no ANTHROPIC_AUTH_TOKEN to paste in %q", p.output())
+	// It listens before it has said everything.
+	line := regexp.MustCompile(`ANTHROPIC_AUTH_TOKEN=(\S+) claude\n`)
+	var key []string
+	for begun := time.Now(); key == nil; key = line.FindStringSubmatch(p.output()) {
+		if time.Since(begun) > clientLimit {
+			t.Fatalf("no ANTHROPIC_AUTH_TOKEN to paste in %q", p.output())
+		}
+		<-time.After(time.Millisecond)
 	}
 	c := newClaudeCode(t, b.front.url, key[1])
 	first := c.start("hello")

@@ -143,6 +143,9 @@ func TestGrokStopsWhenItsPlanIsSpent(t *testing.T) {
 			g := newGrok(t, b.front.url, b.key)
 			answered(t, "first turn", g.start("hello"), byAccount(b.one))
 			b.one.Always(upstreamtest.XAIRefusal(c.refusal))
+			if !c.unknown {
+				b.full(b.one)
+			}
 			b.up.Forget()
 			before := len(b.front.exchanges())
 			got := g.turn("go on")

@@ -121,6 +121,13 @@ func (b *bench) roomy(a *upstreamtest.Account) {
 	a.OnPath(upstreamtest.GrokUsage, upstreamtest.GrokUsed(12, time.Now().Add(80*time.Hour)))
 }
 
+// full lets it tell that there is none: the server looks by itself, and a look that shows
+// room ends a cooldown.
+func (b *bench) full(a *upstreamtest.Account) {
+	a.OnPath(upstreamtest.CodexUsage, upstreamtest.CodexUsed(100, time.Now().Add(3*time.Hour), 30, time.Now().Add(80*time.Hour)))
+	a.OnPath(upstreamtest.GrokUsage, upstreamtest.GrokUsed(100, time.Now().Add(80*time.Hour)))
+}
+
 // turns are the requests for an answer of a model that an account got, other calls (of
 // usage, of tokens) left out.
 func turns(requests []*upstreamtest.Request) []*upstreamtest.Request {
