@@ -34,7 +34,7 @@ func invitation(all catalog.Catalog, url, key string) string {
 		fmt.Fprintf(&b, clients[p], url, key, ExampleModels[p])
 	}
 	fmt.Fprintf(&b, "  curl -H \"x-api-key: %s\" %s/_holdfast/status.json\n\n", key, url)
-	fmt.Fprintf(&b, "  holdfast status\n\n  holdfast key revoke %s      # ends this client key\n\n", tryKey)
+	fmt.Fprintf(&b, "  holdfast status\n\nand to end this client key:\n\n  holdfast key revoke %s\n\n", tryKey)
 	return b.String()
 }
 

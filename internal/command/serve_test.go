@@ -124,7 +124,7 @@ func TestServeTrySimulates(t *testing.T) {
 	// The demonstration's data is apart: the commands name it, and Anthropic alone is simulated.
 	demo := *b
 	demo.dir = filepath.Join(b.dir, "demo")
-	for _, want := range []string{"\n  holdfast --data " + demo.dir + " status\n", "\n  holdfast --data " + demo.dir + " key revoke try "} {
+	for _, want := range []string{"\n  holdfast --data " + demo.dir + " status\n", "\n  holdfast --data " + demo.dir + " key revoke try\n"} {
 		if !strings.Contains(s.stdout.String(), want) {
 			t.Errorf("what is printed lacks the command %q:\n%s", want, s.stdout)
 		}
