@@ -29,6 +29,10 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 			x.sit.Fresh, x.pinSaid = true, "new"
 		}
 	case placement.Move:
+		held := x.sit.Pin.Account
+		if x.takeTouch(); x.sit.Pin.Account != held {
+			return false, nil // another process moved it before our touch came
+		}
 		next := x.sit.Pin.Move(a.ID, now, ttl)
 		if x.sit.Fresh {
 			next = x.sit.Pin.Rehome(a.ID, now, ttl)
@@ -100,6 +104,15 @@ func (x *exchange) touch(p pin.Record, now time.Time, ttl time.Duration) func(co
 	}
 }
 
+// takeTouch waits for a touch that runs beside the answer: whatever is written next is made
+// from the pin as that left it, or it would lose against ourselves.
+func (x *exchange) takeTouch() {
+	x.writes.Wait()
+	if touched := x.touched.Swap(nil); touched != nil {
+		x.sit.Pin = touched
+	}
+}
+
 // touchLate touches the pin again at the end of an answer that took long: the
 // conversation was active until now.
 func (x *exchange) touchLate() {
@@ -110,12 +123,8 @@ func (x *exchange) touchLate() {
 	if now.Sub(x.sit.Now) < pin.TouchEvery(ttl) {
 		return
 	}
-	x.writes.Wait()
-	p := *x.sit.Pin
-	if touched := x.touched.Load(); touched != nil {
-		p = *touched
-	}
-	if p.Live(now) && p.TouchDue(x.sit.Bound, now, ttl) {
+	x.takeTouch()
+	if p := *x.sit.Pin; p.Live(now) && p.TouchDue(x.sit.Bound, now, ttl) {
 		x.beside("touch the pin", x.touch(p, now, ttl))
 	}
 }

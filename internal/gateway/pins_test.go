@@ -398,3 +398,18 @@ func TestChangesAreSeenWhileABodyComes(t *testing.T) {
 		t.Errorf("got %d, want 401", got)
 	}
 }
+
+// A turn after a pause touches the pin beside the answer. When that answer is a rejection,
+// the move is made from the pin as touched: our own touch is nobody else's.
+func TestMoveAfterATouch(t *testing.T) {
+	for range 20 { // either of the two writes may come first
+		b := newBench(t, "marlow", "juniper")
+		b.prefer("marlow", "juniper")
+		b.served(ask{session: session(1)})
+		b.clock.advance(2 * time.Minute)
+		b.account("marlow").Queue(upstreamtest.FiveHourSpent(b.clock.now().Add(3 * time.Hour)))
+		if r := b.do(ask{session: session(1)}); r.status != http.StatusOK || r.account() != "juniper" || r.pin() != "moved" {
+			t.Fatalf("got %d by %s, pin %s, want it moved to juniper", r.status, r.account(), r.pin())
+		}
+	}
+}
