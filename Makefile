@@ -48,7 +48,8 @@ build-function = $(1) go build -trimpath -buildvcs=false -tags lambda.norpc -ldf
 
 # The template's parameter Architecture and its words. `sam build` does not hand the
 # parameter on, so whoever deploys for x86_64 says it to both, as the targets here do.
-ARCHITECTURE ?= arm64
+# A deployment with --guided saves its answer, and a later build has to agree with it.
+ARCHITECTURE ?= $(or $(firstword $(shell sed -n 's/.*Architecture=[\\"]*\([a-z0-9_]*\).*/\1/p' samconfig.toml)),arm64)
 goarch-arm64 := arm64
 goarch-x86_64 := amd64
 

@@ -58,7 +58,7 @@ func Of(table string, a account.Account) []Alarm {
 	all := []Alarm{{
 		Name: parkedName(table, a.Name), Account: a.Name, Metric: metric.Parked, AtLeast: 1,
 		Description: fmt.Sprintf("Account %s (%s) is parked: the provider refused its credential, or it has no money or access left. It serves nothing until its owner acts; "+
-			"requests go to the other accounts. Run holdfast account show %s --table %s, which says what to do.", a.Name, a.Provider, a.Name, table),
+			"requests go to the provider's other accounts, if there are any. Run holdfast account show %s --table %s, which says what to do.", a.Name, a.Provider, a.Name, table),
 	}}
 	if a.Kind == account.Subscription {
 		all = append(all, Alarm{

@@ -21,6 +21,10 @@ export ARCHITECTURE AWS_ENDPOINT_URL=http://127.0.0.1:$port AWS_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test SAM_CLI_TELEMETRY=0
 unset AWS_PROFILE AWS_SESSION_TOKEN
 
+if curl --silent --output /dev/null "$AWS_ENDPOINT_URL/"; then
+	echo "something answers on port $port already, perhaps another deploy-local: end that one, or choose another port with PORT=4567 make deploy-local" >&2
+	exit 1
+fi
 folder=$(mktemp -d)
 BIND_HOST=127.0.0.1 GATEWAY_PORT=$port AUTH=true IOT_MTLS_ENABLED=0 TMPDIR=$folder PYTHONDONTWRITEBYTECODE=1 \
 	SERVICES=dynamodb,kms,iam,sts,cloudformation,s3,lambda,logs,cloudwatch,sns,scheduler,events \
@@ -42,7 +46,7 @@ cat <<TEXT
 
 The stack is deployed, and its poller makes a round each minute. In another terminal:
 
-  export AWS_ENDPOINT_URL=$AWS_ENDPOINT_URL AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+  export AWS_ENDPOINT_URL=$AWS_ENDPOINT_URL AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 TEXT
 "$tools/sam/bin/python" "$here/lines.py" "$AWS_ENDPOINT_URL/_aws/lambda-url/$id" <<<"$outputs"
 cat <<TEXT

@@ -121,13 +121,11 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum 
 }
 
 // fullest is the utilization of the fullest window that binds every model, per-minute ones
-// aside; 0 where none is known, as with keys, which are paid by use.
+// aside; 0 where none is known, as with keys, which are paid by use. It is what picks go by:
+// a window that was refused is full, whether or not its utilization was told.
 func fullest(now time.Time, s account.State) float64 {
-	most := 0.0
-	for name, w := range s.Windows {
-		if w.HasUtilization && account.Binds(name, "") && !account.PerMinute(name) {
-			most = max(most, w.At(now))
-		}
-	}
-	return most
+	s.Windows = maps.Clone(s.Windows)
+	maps.DeleteFunc(s.Windows, func(name string, _ account.Window) bool { return account.PerMinute(name) })
+	full, _ := pick.Fullest(now, pick.Request{}, s)
+	return full
 }

@@ -229,6 +229,18 @@ func TestOfFleet(t *testing.T) {
 			nil,
 		},
 		{
+			"a window that is refused is full, though nobody told how full", // as a weekly cap's rejection of one family leaves it
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{marlow}},
+				States: map[account.ID]account.State{marlow.ID: account.State{}.Observe(account.Reading{
+					At: noon.Add(-time.Minute), Source: account.FromAnswer,
+					Windows: []account.WindowReading{{Name: account.Weekly, Status: account.Rejected, ResetAt: later}},
+				}, 0, account.Rules{})},
+			},
+			map[string]float64{"LeastUtilization{anthropic}": 1, "Exhausted{anthropic}": 1},
+			nil,
+		},
+		{
 			"past its reset a window is empty",
 			metric.Fleet{
 				Catalog: catalog.Catalog{Accounts: []account.Account{marlow}},
