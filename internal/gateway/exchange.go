@@ -198,7 +198,7 @@ func (x *exchange) forProvider(name account.Provider) {
 	}
 	x.counted = true
 	if open := x.g.open.Add(1); open > x.g.maxOpen {
-		x.refuse(busy(x.g.maxOpen, x.g.now()))
+		x.refuse(tooManyOpen(x.g.maxOpen, x.g.now()))
 		return
 	}
 	if !x.authenticate() {

@@ -342,7 +342,7 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 	done := make(chan reply, 1)
 	go func() { done <- b.do(ask{session: session(1), url: url}) }()
 	<-gate.Reached()
-	if r := b.do(ask{session: session(2), url: url}); r.status != http.StatusTooManyRequests || r.errorKind() != "paused" || r.header.Get("Retry-After") == "" || r.errorType() != "rate_limit_error" {
+	if r := b.do(ask{session: session(2), url: url}); r.status != http.StatusServiceUnavailable || r.errorKind() != "busy" || r.header.Get("Retry-After") != "1" || r.header.Get("X-Should-Retry") != "" || r.errorType() != "api_error" {
 		t.Errorf("got %d %s %s", r.status, r.errorKind(), r.body)
 	}
 	if r := b.do(ask{method: "GET", path: "/_holdfast/health", header: http.Header{"Authorization": nil}, url: url}); r.status != http.StatusOK {

@@ -36,6 +36,7 @@ func (x *exchange) refuse(r provider.Refusal) {
 	for k, v := range extra {
 		h[k] = v
 	}
+	r.Wait(h, x.g.now())
 	x.mark(h)
 	if !x.bodyRead && x.r.Body != nil && x.r.Body != http.NoBody {
 		// The server reads on before it answers, and would wait for the rest for ever.
@@ -155,11 +156,15 @@ func unrenewed(name account.Provider, acct string, until, now time.Time) provide
 	}
 }
 
-func busy(limit int64, now time.Time) provider.Refusal {
+// busy is the answer to a request that could be served, though not at this moment.
+func busy(message string, now time.Time) provider.Refusal {
 	return provider.Refusal{
-		Kind: provider.Paused, Status: http.StatusTooManyRequests, RetryAt: now.Add(time.Second),
-		Message: fmt.Sprintf("holdfast: %d requests are open at once, which is the limit. Try again when some have ended.", limit),
+		Kind: provider.Busy, Status: http.StatusServiceUnavailable, RetryAt: now.Add(time.Second), Message: "holdfast: " + message,
 	}
+}
+
+func tooManyOpen(limit int64, now time.Time) provider.Refusal {
+	return busy(fmt.Sprintf("%d requests are open at once, which is the limit. Try again when some have ended.", limit), now)
 }
 
 func internalFault(id string) provider.Refusal {

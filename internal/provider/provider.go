@@ -104,6 +104,7 @@ const (
 	Paused              RefusalKind = "paused"
 	Yielded             RefusalKind = "yielded"
 	UpstreamUnreachable RefusalKind = "upstream_unreachable"
+	Busy                RefusalKind = "busy"
 	Internal            RefusalKind = "internal"
 )
 
@@ -160,7 +161,7 @@ type Provider interface {
 	BodyUsage(b []byte) Usage
 
 	// Refuse renders a refusal as the provider's own error: headers to add and a body.
-	// Status and the X-Holdfast headers are the gateway's.
+	// Status, the wait (Refusal.Wait) and the X-Holdfast headers are the gateway's.
 	Refuse(r Refusal, now time.Time) (http.Header, []byte)
 	// StreamError renders an error event for a stream that cannot go on.
 	StreamError(r Refusal) []byte

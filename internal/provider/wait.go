@@ -8,12 +8,8 @@ import (
 	"holdfast/internal/limits"
 )
 
-const (
-	// patience is how long a wait clients sit out by themselves.
-	patience = time.Minute
-	// storePause is the wait told when the store was away and nothing else is known.
-	storePause = 2 * time.Second
-)
+// storePause is the wait told when the store was away and nothing else is known.
+const storePause = 2 * time.Second
 
 // Until is when trying again makes sense, as far as the refusal knows; zero when it does
 // not.
@@ -29,19 +25,31 @@ func (r Refusal) Until(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Wait puts a refusal's wait into the two headers that the SDKs of every provider read.
-// They sit a Retry-After out up to a minute and fall back to shorter pauses of their own
-// above it; therefore a longer wait, and a refusal that only the owner can end, says not
-// to retry.
+// Wait puts a refusal's wait into the two headers that the clients of every provider read.
+//
+// Clients retry by themselves: the SDKs a 408, a 409, a 429 and every 5xx, Claude Code a 401
+// too, for minutes in which it shows nothing. They sit a Retry-After out up to a minute and
+// take shorter pauses of their own where it is longer. So a refusal that does not end by
+// itself within moments says not to retry, and its message is shown at once.
 func (r Refusal) Wait(h http.Header, now time.Time) {
-	until := r.Until(now)
-	if !until.IsZero() {
+	if until := r.Until(now); !until.IsZero() {
 		h.Set("Retry-After", strconv.FormatInt(limits.WaitSeconds(now, until), 10))
 	}
-	hopeless := r.Kind == NoAccount || (r.Kind == Exhausted && until.IsZero())
-	if hopeless || (!until.IsZero() && until.Sub(now) > patience) {
+	if r.final() {
 		h.Set("X-Should-Retry", "false")
 	}
+}
+
+// final reports whether sending the same request again at once is useless. Of the statuses
+// below 500, and of 503, all are but those that pass: a pause, background traffic that yields,
+// a gateway that is busy, a store that is away, a login that is being renewed. The other
+// statuses leave it to the client.
+func (r Refusal) final() bool {
+	switch r.Kind {
+	case Paused, Yielded, Busy, StoreUnavailable, UpstreamUnreachable:
+		return false
+	}
+	return r.Status < http.StatusInternalServerError || r.Status == http.StatusServiceUnavailable
 }
 
 // EpochUp is an instant in epoch seconds, rounded up, so that a client that waits for it

@@ -13,15 +13,12 @@ import (
 //
 // Claude Code calls a 429 without a unified status a hiccup of the server and keeps
 // asking; with the status it shows the limit and its reset. So only a spent window says
-// rejected, and pauses of seconds carry nothing but Retry-After. SDKs sit a Retry-After
-// out up to a minute and above it fall back to their own, shorter pauses; therefore a
-// longer wait, and a refusal that only the owner can end, says not to retry.
+// rejected, and a pause of seconds has no header of a limit.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
 	if r.Kind == provider.Exhausted {
 		exhausted(h, r, r.Until(now))
 	}
-	r.Wait(h, now)
 	return h, append(envelope(r), '\n')
 }
 

@@ -13,12 +13,9 @@ import (
 //
 // Codex understands a spent allowance only as a 429 of type usage_limit_reached: it ends
 // the turn and shows the reset, in words of its own; other clients see an ordinary error
-// with a code and our message. The reset is told only where it is known. SDKs sit a Retry-After out where it is short and
-// fall back to their own pauses above that; therefore a longer wait, and a refusal that
-// only the owner can end, says not to retry.
+// with a code and our message. The reset is told only where it is known.
 func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
-	r.Wait(h, now)
 	e := errorOf(r)
 	if r.Kind == provider.Exhausted && !r.ResetAt.IsZero() {
 		e.ResetsAt, e.ResetsInSeconds = provider.EpochUp(r.ResetAt), limits.WaitSeconds(now, r.ResetAt)

@@ -14,13 +14,8 @@ import (
 // the message. xAI has no header for a reset, so a spent window is told by Retry-After and
 // the message. The code never says spending-limit or free-usage: clients would send the
 // owner to a shop, though it is the time that helps.
-//
-// SDKs sit a Retry-After out up to a minute, the Grok CLI up to two, and above that fall
-// back to shorter pauses of their own; therefore a longer wait, and a refusal that only
-// the owner can end, says not to retry.
-func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) {
+func (Provider) Refuse(r provider.Refusal, _ time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
-	r.Wait(h, now)
 	return h, append(encode(struct {
 		Code  string `json:"code"`
 		Error string `json:"error"`

@@ -14,48 +14,16 @@ import (
 	"holdfast/internal/provider/xai"
 )
 
-func TestRefuseHeaders(t *testing.T) {
-	in := func(d time.Duration) time.Time { return t0.Add(d) }
-	for _, c := range []struct {
-		name          string
-		r             provider.Refusal
-		after, should string
-	}{
-		{"exhausted", provider.Refusal{Kind: provider.Exhausted, Status: 429, RetryAt: in(90 * time.Minute), ResetAt: in(90 * time.Minute)}, "5400", "false"},
-		{"exhausted, by the reset alone", provider.Refusal{Kind: provider.Exhausted, Status: 429, ResetAt: in(30 * time.Second)}, "30", ""},
-		{"exhausted, without a reset", provider.Refusal{Kind: provider.Exhausted, Status: 429}, "", "false"},
-		{"rounded up", provider.Refusal{Kind: provider.Paused, Status: 429, RetryAt: in(4100 * time.Millisecond)}, "5", ""},
-		{"a minute is sat out", provider.Refusal{Kind: provider.Paused, Status: 429, RetryAt: in(time.Minute)}, "60", ""},
-		{"longer is not", provider.Refusal{Kind: provider.Yielded, Status: 429, RetryAt: in(61 * time.Second)}, "61", "false"},
-		{"passed already", provider.Refusal{Kind: provider.Paused, Status: 429, RetryAt: in(-time.Second)}, "1", ""},
-		{"store away", provider.Refusal{Kind: provider.StoreUnavailable, Status: 503}, "2", ""},
-		{"no account", provider.Refusal{Kind: provider.NoAccount, Status: 503}, "", "false"},
-		{"unreachable", provider.Refusal{Kind: provider.UpstreamUnreachable, Status: 502}, "", ""},
-		{"unauthorized", provider.Refusal{Kind: provider.Unauthorized, Status: 401}, "", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h, _ := xai.Provider{}.Refuse(c.r, t0)
-			want := http.Header{"Content-Type": {"application/json"}}
-			if c.after != "" {
-				want["Retry-After"] = []string{c.after}
-			}
-			if c.should != "" {
-				want["X-Should-Retry"] = []string{c.should}
-			}
-			if !maps.EqualFunc(h, want, slices.Equal) {
-				t.Errorf("got %v, want %v", h, want)
-			}
-		})
-	}
-}
-
 func TestRefuseBody(t *testing.T) {
 	for status, want := range map[int]string{
 		400: "invalid-argument", 401: "unauthenticated", 403: "permission-denied", 404: "not-found", 405: "invalid-argument", 413: "invalid-argument",
 		426: "invalid-argument", 429: "resource-exhausted", 500: "internal", 502: "unavailable", 503: "unavailable", 504: "deadline-exceeded",
 	} {
 		r := provider.Refusal{Kind: provider.Internal, Status: status, Message: "Say \"so\" <here>.\nThen wait.", Request: "hr_1"}
-		_, b := xai.Provider{}.Refuse(r, t0)
+		h, b := xai.Provider{}.Refuse(r, t0)
+		if !maps.EqualFunc(h, http.Header{"Content-Type": {"application/json"}}, slices.Equal) {
+			t.Errorf("%d: got headers %v", status, h)
+		}
 		var got map[string]string // flat: two strings
 		if err := json.Unmarshal(b, &got); err != nil {
 			t.Fatal(err)
@@ -103,7 +71,9 @@ func TestStreamError(t *testing.T) {
 
 // What a refusal says must not park the account of a gateway that another one is behind.
 func TestRefuseIsReadBack(t *testing.T) {
-	h, b := xai.Provider{}.Refuse(provider.Refusal{Kind: provider.Exhausted, Status: 429, RetryAt: t0.Add(time.Hour), Message: "holdfast: every xai account is spent."}, t0)
+	r := provider.Refusal{Kind: provider.Exhausted, Status: 429, RetryAt: t0.Add(time.Hour), Message: "holdfast: every xai account is spent."}
+	h, b := xai.Provider{}.Refuse(r, t0)
+	r.Wait(h, t0)
 	x := xai.Provider{}.Classify(provider.Answer{Status: 429, Header: h, Body: b, At: t0, Request: inference("grok-4.6"), Kind: account.Key})
 	if x.Kind != account.Throttle || !x.Until.Equal(t0.Add(time.Hour)) {
 		t.Errorf("got %s until %v, want a throttle for an hour", x.Kind, x.Until)
