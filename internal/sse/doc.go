@@ -14,7 +14,9 @@
 //
 // # Limits
 //
-// A Parser holds one event at most, of up to 1 MiB. Of a larger one only the name is told.
+// A Parser holds one event at most. Of the data of one over 64 KiB it tells an excerpt
+// (package excerpt): all streams that are read here have JSON for data, and what they say of
+// themselves stands beside what is large. Where such data are not JSON, only the name is told.
 //
 // # What it never does
 //

@@ -1,10 +1,15 @@
 package sse
 
-import "bytes"
+import (
+	"bytes"
+
+	"holdfast/internal/excerpt"
+)
 
 const (
-	// maxEvent bounds the data of an event, in bytes; maxName its name.
-	maxEvent, maxName = 1 << 20, 256
+	// maxEvent bounds the data of an event that are told whole, in bytes, and the excerpt of
+	// larger ones; maxName bounds its name.
+	maxEvent, maxName = 64 << 10, 256
 	// keepData is the most memory kept for the data of the next event, in bytes: streams
 	// are many, and large events few.
 	keepData = 32 << 10
@@ -47,19 +52,19 @@ type Parser struct {
 	cr     bool    // the last byte was a CR: an LF now would be part of the same line end
 	bareCR bool    // the line end before that CR was a CR alone
 
-	blank   bool // the last line was a blank one
+	amid    bool // since the last blank line there was one that is no comment
 	begun   bool // there was a line
 	hasData bool
-	tooLong bool // the event's data went over maxEvent
 	data    []byte
+	long    *excerpt.Reader // of data that went over maxEvent; nil for others
 	name    []byte
 	names   map[string]string // by themselves, so that a name seen before costs nothing
 }
 
 // Feed takes the next bytes of the stream and calls emit for every event that ends in
 // them. The name is empty where the stream gave none. The data are those of the event,
-// without the line end behind them, and only lent: emit must not keep them. They are nil
-// where there were too many to hold.
+// without the line end behind them, or an excerpt of them, and only lent: emit must not keep
+// them. They are nil where there were too many to hold and they are not JSON.
 func (p *Parser) Feed(chunk []byte, emit func(name string, data []byte)) {
 	if p.mark < 4 {
 		chunk = p.skipMark(chunk, emit)
@@ -92,14 +97,15 @@ func (p *Parser) Feed(chunk []byte, emit func(name string, data []byte)) {
 }
 
 // Boundary reports whether the stream so far ends exactly between two events, or has not
-// begun, so that a comment put in here would do no harm. After a CR it does so only where
+// begun, so that a comment or an event put in here would do no harm. Comments of the stream's
+// own may stand there. After a CR it does so only where
 // the stream has shown that it ends lines with CR alone: an LF that belongs to it may
 // follow.
 func (p *Parser) Boundary() bool {
 	if p.where != atStart || p.mark == 1 || p.mark == 2 {
 		return false
 	}
-	return !p.begun || p.blank && (!p.cr || p.bareCR)
+	return !p.begun || !p.amid && (!p.cr || p.bareCR)
 }
 
 // skipMark takes a byte order mark off the beginning of a stream.
@@ -135,6 +141,7 @@ func lineEnd(b []byte) int {
 func (p *Parser) part(b []byte) {
 	if p.where == atStart {
 		p.where, p.length = inField, 0
+		p.amid = p.amid || b[0] != ':'
 	}
 	if p.where == inField {
 		for len(b) > 0 && b[0] != ':' && p.length <= uint8(len(p.word)) {
@@ -173,8 +180,13 @@ func (p *Parser) part(b []byte) {
 
 // keep adds to the event's data.
 func (p *Parser) keep(b []byte) {
-	if p.tooLong = p.tooLong || len(p.data)+len(b) > maxEvent; p.tooLong {
+	if p.long == nil && len(p.data)+len(b) > maxEvent {
+		p.long = excerpt.New(maxEvent)
+		_, _ = p.long.Write(p.data)
 		p.data = nil
+	}
+	if p.long != nil {
+		_, _ = p.long.Write(b)
 		return
 	}
 	p.data = append(p.data, b...)
@@ -200,7 +212,8 @@ func (p *Parser) endField() {
 
 func (p *Parser) endLine(emit func(string, []byte)) {
 	p.begun = true
-	if p.blank = p.where == atStart; p.blank {
+	if p.where == atStart {
+		p.amid = false
 		p.dispatch(emit)
 		return
 	}
@@ -215,15 +228,15 @@ func (p *Parser) dispatch(emit func(string, []byte)) {
 	if p.hasData {
 		data := p.data
 		switch {
-		case p.tooLong:
-			data = nil
+		case p.long != nil:
+			data = p.long.JSON()
 		case data == nil:
 			data = []byte{}
 		}
 		emit(p.nameString(), data)
 	}
 	p.name, p.data = p.name[:0], p.data[:0]
-	p.hasData, p.tooLong = false, false
+	p.hasData, p.long = false, nil
 	if cap(p.data) > keepData {
 		p.data = nil
 	}

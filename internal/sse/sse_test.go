@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func reference(stream []byte) []event {
 		if text == "" {
 			if data != "" {
 				e := event{Name: name, Data: strings.TrimSuffix(data, "\n")}
-				if len(e.Data) > 1<<20 {
+				if len(e.Data) > 64<<10 {
 					e.Data, e.Skipped = "", true
 				}
 				if len(name) > 256 {
@@ -90,8 +91,13 @@ func boundary(stream []byte) bool {
 		return false
 	}
 	last := lines[len(lines)-1]
-	if string(last[0]) != string(last[1]) {
-		return false
+	for _, m := range slices.Backward(lines) {
+		if string(m[0]) == string(m[1]) {
+			break
+		}
+		if m[0][0] != ':' {
+			return false
+		}
 	}
 	if string(last[1]) != "\r" {
 		return true
@@ -183,9 +189,9 @@ func TestEvents(t *testing.T) {
 		{"two marks", "\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", nil},
 		{"name at the limit", "event: " + strings.Repeat("n", 256) + "\ndata: a\n\n", []event{{Name: strings.Repeat("n", 256), Data: "a"}}},
 		{"name over the limit", "event: " + strings.Repeat("n", 257) + "\ndata: a\n\n", []event{{Data: "a"}}},
-		{"data at the limit", "data: " + strings.Repeat("d", 1<<20) + "\n\n", []event{{Data: strings.Repeat("d", 1<<20)}}},
+		{"data at the limit", "data: " + strings.Repeat("d", 64<<10) + "\n\n", []event{{Data: strings.Repeat("d", 64<<10)}}},
 		{
-			"data over the limit", "event: big\ndata: " + strings.Repeat("d", 1<<20) + "\ndata:\n\nevent: next\ndata: a\n\n",
+			"data over the limit that are not JSON", "event: big\ndata: " + strings.Repeat("d", 64<<10) + "\ndata:\n\nevent: next\ndata: a\n\n",
 			[]event{{Name: "big", Skipped: true}, {Name: "next", Data: "a"}},
 		},
 		{
@@ -193,6 +199,11 @@ func TestEvents(t *testing.T) {
 			[]event{{Name: "big", Skipped: true}, {Data: "b"}},
 		},
 	}
+	large := `{"text":"` + strings.Repeat("x", 2<<20) + `","id":"resp_1"}`
+	tests = append(tests, struct {
+		name, stream string
+		want         []event
+	}{"JSON over the limit", "data: " + large + "\n\n", []event{{Data: `{"text":"` + strings.Repeat("x", 1<<10) + `","id":"resp_1"}`}}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			// cmp's own diff of a megabyte would take long.
@@ -220,7 +231,11 @@ func TestBoundary(t *testing.T) {
 		{"a comment that ends like one", ": a\n\n", true},
 		{"blank lines", "\n\n\n", true},
 		{"a field", "event: a\n", false},
-		{"a comment", "data: a\n\n: b\n", false},
+		{"a comment", "data: a\n\n: b\n", true},
+		{"comments at the beginning", ": a\n: b\n", true},
+		{"a comment within an event", "data: a\n: b\n", false},
+		{"a comment that ends with a CR", "data: a\n\n: b\r", false},
+		{"a field that is none", "data: a\n\nb: c\n", false},
 		{"half a line", "data: a\n\nd", false},
 		{"CRLF", "data: a\r\n\r\n", true},
 		{"amid the last CRLF", "data: a\r\n\r", false},
@@ -267,7 +282,7 @@ func checkStream(t *testing.T, stream []byte, cut int) {
 	if !p.Boundary() || beforeMark {
 		return
 	}
-	kept := bytes.Join([][]byte{stream[:cut], []byte(": keep-alive\n\n"), stream[cut:]}, nil)
+	kept := bytes.Join([][]byte{stream[:cut], []byte(": keep-alive\n"), stream[cut:]}, nil)
 	if got := reference(kept); !cmp.Equal(want, got) {
 		t.Fatalf("events of %q with a comment at %d: got %v, want %v", stream, cut, got, want)
 	}
