@@ -344,6 +344,15 @@ func (s State) LoggedIn(generation int64) State {
 	return s
 }
 
+// Elsewhere folds in that the account's requests go to another host, or are for another
+// organization, project or workspace, from at on: whatever was refused before was refused
+// there, and whose the limits are is to be learnt anew.
+func (s State) Elsewhere(at time.Time) State {
+	s = s.Clear(at)
+	s.Organization = ""
+	return s
+}
+
 // Probed folds in that a blocked account is being tried with a real request.
 func (s State) Probed(at time.Time) State {
 	if at.After(s.ProbedAt) {

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/credential"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -39,9 +40,12 @@ type listed struct {
 	Overage string    `json:"overage,omitempty"`
 	BaseURL string    `json:"base_url,omitempty"`
 	AddedAt time.Time `json:"added_at"`
+	// Scope is for whom the credential is used, where the owner said so.
+	credential.Scope
 }
 
-func listing(c catalog.Catalog) []listed {
+// listing lists the accounts; scopes are those of their credentials.
+func listing(c catalog.Catalog, scopes map[account.ID]credential.Scope) []listed {
 	list := []listed{}
 	for _, p := range account.Providers {
 		for i, a := range c.Of(p) {
@@ -52,7 +56,7 @@ func listing(c catalog.Catalog) []listed {
 			case a.Overage:
 				overage = "allow"
 			}
-			list = append(list, listed{a.Name, a.Provider, a.Kind, a.Plan, i + 1, a.Draining, overage, a.BaseURL, a.AddedAt})
+			list = append(list, listed{a.Name, a.Provider, a.Kind, a.Plan, i + 1, a.Draining, overage, a.BaseURL, a.AddedAt, scopes[a.ID]})
 		}
 	}
 	return list
@@ -67,7 +71,11 @@ func (c *cli) accountList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := listing(all)
+			scopes, err := d.scopes(cmd.Context(), all)
+			if err != nil {
+				return err
+			}
+			list := listing(all, scopes)
 			if *asJSON {
 				return writeJSON(c.Stdout, list)
 			}
@@ -127,7 +135,7 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 	}
 	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving})
 	var s shown
-	for _, l := range listing(all) {
+	for _, l := range listing(all, scopesOfRecords(snap.Credentials)) {
 		if l.Name == name {
 			s.listed = l
 		}
@@ -155,6 +163,11 @@ func (c *cli) writeAccount(s shown) error {
 		{"base URL", s.BaseURL},
 		{"added", s.AddedAt.UTC().Format(time.RFC3339)},
 		{"credential", s.Credential.text(now, s.Name)},
+	}
+	for _, part := range partsOf(s.Scope) {
+		if part.id != "" {
+			rows = append(rows, []string{"sent " + part.flag, part.id})
+		}
 	}
 	rows = append(rows, s.Credential.rows(now)...)
 	rows = append(rows, [][]string{

@@ -20,7 +20,8 @@ import (
 
 func (c *cli) accountAdd() *cobra.Command {
 	var from source
-	var providerName, baseURL string
+	var with belongings
+	var providerName string
 	cmd := &cobra.Command{
 		Use:   "add NAME --provider P (--key-env VAR | --key-stdin | --import FILE)",
 		Short: "Add an account, as the last of its provider's order",
@@ -37,7 +38,7 @@ func (c *cli) accountAdd() *cobra.Command {
 	}
 	from.flags(cmd)
 	cmd.Flags().StringVar(&providerName, "provider", "", "whose account it is: "+c.providerNames())
-	cmd.Flags().StringVar(&baseURL, "base-url", "", "another host in place of the provider's, such as http://127.0.0.1:9000")
+	with.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := catalog.CheckName(args[0]); err != nil {
 			return err
@@ -49,10 +50,13 @@ func (c *cli) accountAdd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := checkBaseURL(cmd, baseURL); err != nil {
+		if err := with.check(); err != nil {
 			return err
 		}
 		if err := from.check(cmd); err != nil {
+			return err
+		}
+		if err := with.fit(c, p, from.kind()); err != nil {
 			return err
 		}
 		got, err := c.obtain(&from)
@@ -62,11 +66,12 @@ func (c *cli) accountAdd() *cobra.Command {
 		if got.login != nil && got.login.Provider != p {
 			return fmt.Errorf("import %s: this is the login of %s, which belongs to %s; say --provider %[3]s", from.importFile, got.login.Client, got.login.Provider)
 		}
+		got.Scope = with.given
 		ctx, stop := unhurried(cmd.Context())
 		defer stop()
 		c.makes = true
 		return c.with(ctx, func(d *data) error {
-			return c.add(ctx, d, account.Account{Name: args[0], Provider: p, BaseURL: baseURL}, got)
+			return c.add(ctx, d, account.Account{Name: args[0], Provider: p, BaseURL: with.baseURL}, got)
 		})
 	}
 	return cmd

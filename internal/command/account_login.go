@@ -18,21 +18,36 @@ import (
 
 func (c *cli) accountLogin() *cobra.Command {
 	var from source
+	var with belongings
 	var otherPrincipal bool
 	cmd := &cobra.Command{
-		Use:   "login NAME (--key-env VAR | --key-stdin | --import FILE)",
+		Use:   "login NAME [--key-env VAR | --key-stdin | --import FILE]",
 		Short: "Give an account a new credential; it keeps its conversations, order and history",
 		Long: "Give an account a new credential. It keeps its conversations, its order and its history, and is used again if\n" +
-			"it was parked. A login is proved as `account add` does it; one that the provider refuses changes nothing.",
+			"it was parked. A login is proved as `account add` does it; one that the provider refuses changes nothing.\n\n" +
+			"--organization, --project, --workspace and --base-url alone leave it the credential that it has, for another use\n" +
+			"or at another host. What is not given stays as it is; an empty id takes one away.",
 		Example: "  holdfast account login max --import ~/.claude/.credentials.json\n" +
-			"  holdfast account login work --key-env ANTHROPIC_API_KEY",
+			"  holdfast account login work --key-env ANTHROPIC_API_KEY\n" +
+			"  holdfast account login lab --organization org-… --project proj_…\n" +
+			"  holdfast account login lab --base-url https://eu.api.openai.com",
 		Args: exactly("NAME"),
 	}
 	from.flags(cmd)
+	with.add(cmd)
 	cmd.Flags().BoolVar(&otherPrincipal, "other-principal", false, "the credential is somebody else's: forget what was read of the account")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := from.check(cmd); err != nil {
+		if err := with.check(); err != nil {
 			return err
+		}
+		alone := from.given(cmd) == 0 && with.any()
+		switch {
+		case alone && (otherPrincipal || cmd.Flags().Changed("plan") || from.team || from.noCheck):
+			return usageError("--other-principal, --plan, --team and --no-check go with a new credential: --key-env VARIABLE, --key-stdin or --import FILE")
+		case !alone:
+			if err := from.check(cmd); err != nil {
+				return err
+			}
 		}
 		ctx, stop := unhurried(cmd.Context())
 		defer stop()
@@ -41,11 +56,17 @@ func (c *cli) accountLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := with.fit(c, a.Provider, a.Kind); err != nil {
+				return err
+			}
+			if alone {
+				return c.rescope(ctx, d, a, state, &with)
+			}
 			got, err := c.obtain(&from)
 			if err != nil {
 				return err
 			}
-			return c.login(ctx, d, a, state, got, otherPrincipal)
+			return c.login(ctx, d, a, state, got, &with, otherPrincipal)
 		})
 	}
 	return cmd
@@ -79,7 +100,7 @@ func (o obtained) fits(a account.Account) error {
 	return nil
 }
 
-func (c *cli) login(ctx context.Context, d *data, a account.Account, state store.StateRecord, got obtained, otherPrincipal bool) error {
+func (c *cli) login(ctx context.Context, d *data, a account.Account, state store.StateRecord, got obtained, with *belongings, otherPrincipal bool) error {
 	if err := got.fits(a); err != nil {
 		return err
 	}
@@ -87,19 +108,33 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if err != nil {
 		return err
 	}
-	hash := got.secretHash(box)
-	record := func(old catalog.Catalog) (catalog.Catalog, error) { return old.LogIn(a.Name, hash, got.plan) }
-	all, err := d.catalog(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := record(all); err != nil {
-		return err
-	}
 	v := vault.Vault{Store: d.Store, Box: box}
 	held, revision, err := v.Load(ctx, a.ID)
 	if err != nil && revision == 0 {
 		return err // the store's; a credential that does not open is what a login mends
+	}
+	if got.Scope = with.over(held.Scope); otherPrincipal {
+		got.Scope = with.given // what is kept would be somebody else's
+	}
+	hash := got.secretHash(box)
+	record := func(old catalog.Catalog) (catalog.Catalog, error) {
+		next, err := with.host(old, a.Name)
+		if err != nil {
+			return next, err
+		}
+		return next.LogIn(a.Name, hash, got.plan)
+	}
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	changed, err := record(all)
+	if err != nil {
+		return err
+	}
+	at, err := changed.Named(a.Name) // as it is going to be: a login is proved at its host
+	if err != nil {
+		return err
 	}
 	if got.login != nil && a.SecretHash == hash && !held.Refresh.Empty() && !got.Refresh.Empty() {
 		return givenBefore(a.Name, got, held)
@@ -113,7 +148,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	var proved proof
 	var renewal store.Renewal
 	if got.login != nil && !got.unchecked {
-		proved, renewal, err = c.proveApart(ctx, d, a, got)
+		proved, renewal, err = c.proveApart(ctx, d, at, got)
 		if err == nil && ctx.Err() != nil && !proved.renewed {
 			err = errors.New("interrupted")
 		}
@@ -131,7 +166,14 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 			return err
 		}
 	}
-	if got.Generation, err = c.replace(ctx, v, a, state, got.Credential, held, revision); err != nil {
+	if with.has(baseURLFlag) {
+		// First: whoever reads the new credential anew then finds its host, too.
+		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return with.host(old, a.Name) }); err != nil {
+			return err
+		}
+	}
+	got.Generation, err = c.replace(ctx, v, a, state, func(credential.Credential) credential.Credential { return got.Credential }, held, revision)
+	if err != nil {
 		if proved.renewed {
 			err = fmt.Errorf("the new login could not be saved, and its file is spent: log in with %s again before you import it: %w", got.login.Client, err)
 		}
@@ -149,7 +191,11 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		state = store.StateRecord{}
 	}
 	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) {
-		return s.LoggedIn(got.Generation).LoginOf(got.Principal), true
+		s = s.LoggedIn(got.Generation).LoginOf(got.Principal)
+		if at.BaseURL != a.BaseURL || got.Scope != held.Scope {
+			s = s.Elsewhere(c.Now())
+		}
+		return s, true
 	})
 	if err != nil {
 		return fmt.Errorf("the new credential is saved, but the account's state is not; run this again: %w", err)
@@ -163,6 +209,9 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return err
 	}
 	c.sayOfLogin(a, got, proved)
+	if err := c.sayOfScope(ctx, d, a.Name, got.Scope); err != nil {
+		return err
+	}
 	return c.sayOfSharers(ctx, d, a.Name)
 }
 
@@ -211,10 +260,14 @@ func (c *cli) proveApart(ctx context.Context, d *data, a account.Account, got ob
 	return p, renewals[apart.ID], err
 }
 
-// replace writes an account's new credential over the one it has, and returns its
-// generation. A server may just be renewing the old one: that is replaced too.
-func (c *cli) replace(ctx context.Context, v vault.Vault, a account.Account, state store.StateRecord, next, held credential.Credential, revision int64) (int64, error) {
+// replace writes what becomes of an account's credential over the one it has, and returns
+// its generation. A server may just be renewing the old one: that is replaced too.
+func (c *cli) replace(
+	ctx context.Context, v vault.Vault, a account.Account, state store.StateRecord,
+	become func(held credential.Credential) credential.Credential, held credential.Credential, revision int64,
+) (int64, error) {
 	for tries := 0; ; tries++ {
+		next := become(held)
 		next.Generation = max(held.Generation, state.Generation) + 1
 		_, err := v.Save(ctx, a.ID, next, revision)
 		if err == nil || !errors.Is(err, store.ErrConflict) {

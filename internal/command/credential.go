@@ -50,23 +50,40 @@ type obtained struct {
 }
 
 // secretHash recognizes the credential when it is given again: a login by its refresh
-// token, which outlives the access token.
+// token, which outlives the access token; a key together with its scope, since one key may
+// be good for several, each with limits of its own.
 func (o obtained) secretHash(box *seal.Box) string {
-	secret := o.Bearer()
-	if !o.Refresh.Empty() {
-		secret = o.Refresh
+	secret := o.Bearer().Reveal()
+	switch {
+	case !o.Refresh.Empty():
+		secret = o.Refresh.Reveal()
+	case o.Scope != credential.Scope{}: // no key holds a space
+		secret = strings.Join([]string{secret, o.Scope.Organization, o.Scope.Project, o.Scope.Workspace}, " ")
 	}
-	return box.KeyedHash("account-secret", []byte(secret.Reveal()))
+	return box.KeyedHash("account-secret", []byte(secret))
+}
+
+// kind is what the credential is going to be.
+func (s *source) kind() account.Kind {
+	if s.importFile != "" {
+		return account.Subscription
+	}
+	return account.Key
+}
+
+// given counts the places that were named.
+func (s *source) given(cmd *cobra.Command) (n int) {
+	for _, name := range []string{"key-env", "key-stdin", "import"} {
+		if cmd.Flags().Changed(name) {
+			n++
+		}
+	}
+	return n
 }
 
 // check finds wrong usage before anything is opened.
 func (s *source) check(cmd *cobra.Command) error {
-	given := 0
-	for _, name := range []string{"key-env", "key-stdin", "import"} {
-		if cmd.Flags().Changed(name) {
-			given++
-		}
-	}
+	given := s.given(cmd)
 	switch {
 	case given == 0:
 		return usageError("say where the credential is: --key-env VARIABLE, --key-stdin or --import FILE")

@@ -48,8 +48,19 @@ type Credential struct {
 	Scopes   []string
 	// Principal identifies who logged in, as the provider spells it; empty when unknown.
 	Principal string
+	// Scope says for whom at the provider the credential is used.
+	Scope Scope
 	// Generation rises by one with every new secret and fences writes.
 	Generation int64
+}
+
+// Scope is for whom at its provider a credential is used, as far as the credential alone
+// does not say so: a key may be good for several organizations, projects or workspaces. Each
+// is the provider's id, and is empty where nothing is to be said. They are no secrets.
+type Scope struct {
+	Organization string `json:"organization,omitempty"`
+	Project      string `json:"project,omitempty"`
+	Workspace    string `json:"workspace,omitempty"`
 }
 
 // Bearer returns the secret that goes out as a bearer token or key.
@@ -67,21 +78,22 @@ func (c Credential) Expired(now time.Time) bool {
 
 // plain is the sealed form: the only encoding that carries the secrets.
 type plain struct {
-	Key        string    `json:"key,omitempty"`
-	Access     string    `json:"access,omitempty"`
-	Refresh    string    `json:"refresh,omitempty"`
-	IssuedAt   time.Time `json:"issued_at,omitzero"`
-	ExpiresAt  time.Time `json:"expires_at,omitzero"`
-	ClientID   string    `json:"client_id,omitempty"`
-	Scopes     []string  `json:"scopes,omitempty"`
-	Principal  string    `json:"principal,omitempty"`
-	Generation int64     `json:"generation"`
+	Key       string    `json:"key,omitempty"`
+	Access    string    `json:"access,omitempty"`
+	Refresh   string    `json:"refresh,omitempty"`
+	IssuedAt  time.Time `json:"issued_at,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	ClientID  string    `json:"client_id,omitempty"`
+	Scopes    []string  `json:"scopes,omitempty"`
+	Principal string    `json:"principal,omitempty"`
+	Scope
+	Generation int64 `json:"generation"`
 }
 
 // Plaintext encodes the credential with its secrets, for sealing.
 func (c Credential) Plaintext() ([]byte, error) {
 	return json.Marshal(plain{
-		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Generation,
+		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Scope, c.Generation,
 	})
 }
 
@@ -93,6 +105,6 @@ func FromPlaintext(b []byte) (Credential, error) {
 	}
 	return Credential{
 		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), IssuedAt: p.IssuedAt,
-		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Generation: p.Generation,
+		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Scope: p.Scope, Generation: p.Generation,
 	}, nil
 }

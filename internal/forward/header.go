@@ -16,6 +16,17 @@ var hopByHop = []string{
 // Credentials are the request headers in which a client may show a secret.
 var credentials = []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Auth-Token", "Cookie"}
 
+// scopes are the request headers by which clients say for whom they call, or describe the
+// credential that they showed: they belong to that credential, whichever provider they are
+// meant for, and a foreign one is refused. The account's own are put in with its credential.
+// As the official SDKs of Anthropic, OpenAI and xAI, Claude Code, Codex and the Grok CLI send
+// them, on 2026-12-01.
+var scopes = []string{
+	"Openai-Organization", "Openai-Project", "Chatgpt-Account-Id", "X-Openai-Fedramp", "X-Openai-Account-Routing-Override", "X-Gateway-Auth",
+	"Anthropic-Workspace-Id", "Anthropic-Organization-Id",
+	"X-Xai-Token-Auth", "X-Userid", "X-Grok-User-Id", "X-Grok-Deployment-Id", "X-Goog-User-Project",
+}
+
 // forwarding are headers by which proxies and platforms tell of the hop before.
 var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip"}
 
@@ -25,14 +36,14 @@ var own = []string{"Accept-Encoding", "Content-Length", "Expect", "Host"}
 // dropped are prefixes of request headers that never go upstream.
 var dropped = []string{"X-Holdfast-", "X-Forwarded-", "X-Amzn-", "Cf-", "Cdn-"}
 
-// Outgoing builds the headers that go upstream from a client's. No credential is in them;
-// the caller puts the one in that goes out.
+// Outgoing builds the headers that go upstream from a client's. No credential is in them, nor
+// what belongs to one; the caller puts those in that go out.
 func Outgoing(in http.Header) http.Header {
 	out := make(http.Header, len(in)+2)
 	named := connectionNames(in)
 next:
 	for k, v := range in {
-		if slices.Contains(hopByHop, k) || slices.Contains(credentials, k) || slices.Contains(forwarding, k) ||
+		if slices.Contains(hopByHop, k) || slices.Contains(credentials, k) || slices.Contains(scopes, k) || slices.Contains(forwarding, k) ||
 			slices.Contains(own, k) || slices.Contains(named, k) {
 			continue
 		}

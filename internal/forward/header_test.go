@@ -15,6 +15,7 @@ func TestOutgoing(t *testing.T) {
 		"X-Holdfast-Conversation": {"c"}, "X-Holdfast-Priority": {"background"},
 		"Forwarded": {"for=1"}, "Via": {"1.1 x"}, "X-Forwarded-For": {"1"}, "X-Forwarded-Proto": {"https"}, "X-Real-Ip": {"1"}, "X-Amzn-Trace-Id": {"r"}, "Cf-Connecting-Ip": {"1"}, "True-Client-Ip": {"1"}, "X-Auth-Token": {"client"}, "Http2-Settings": {"x"},
 		"Connection": {"close, X-Hop, Anthropic-Beta-Not"}, "X-Hop": {"1"}, "Keep-Alive": {"1"}, "Te": {"trailers"}, "Transfer-Encoding": {"chunked"}, "Upgrade": {"h2c"},
+		"Openai-Organization": {"org-client"}, "Openai-Project": {"proj_client"}, "Chatgpt-Account-Id": {"client"}, "X-Openai-Fedramp": {"true"}, "Anthropic-Workspace-Id": {"wrkspc_client"}, "X-Userid": {"client"}, "X-Xai-Token-Auth": {"xai-grok-cli"},
 		"Accept-Encoding": {"gzip, br"}, "Content-Length": {"7"}, "Expect": {"100-continue"},
 		"Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b", "c"}, "User-Agent": {"claude-cli/2"}, "Content-Encoding": {"zstd"},
 		"X-Claude-Code-Session-Id": {"s"}, "Content-Type": {"application/json"},

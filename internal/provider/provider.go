@@ -143,6 +143,10 @@ type Provider interface {
 	// Authorize puts the one credential onto outgoing headers from which every inbound
 	// one was removed, with what the credential itself requires and nothing else.
 	Authorize(h http.Header, kind account.Kind, c credential.Credential)
+	// ScopeHeaders names the header that carries each part of the scope of an account of the
+	// kind; empty for a part that the provider does not have, or not for that kind.
+	// Authorize sends those that the credential has.
+	ScopeHeaders(kind account.Kind) credential.Scope
 
 	// Read takes a reading from the headers of any answer, dated at.
 	Read(h http.Header, at time.Time) account.Reading
@@ -165,6 +169,18 @@ type Provider interface {
 	Refuse(r Refusal, now time.Time) (http.Header, []byte)
 	// StreamError renders an error event for a stream that cannot go on.
 	StreamError(r Refusal) []byte
+}
+
+// PutScope puts a credential's scope onto outgoing headers, under the names that a
+// provider's ScopeHeaders gives.
+func PutScope(h http.Header, names, scope credential.Scope) {
+	for _, part := range [...][2]string{
+		{names.Organization, scope.Organization}, {names.Project, scope.Project}, {names.Workspace, scope.Workspace},
+	} {
+		if name, id := part[0], part[1]; name != "" && id != "" {
+			h.Set(name, id)
+		}
+	}
 }
 
 // Hinter is the part of a provider whose subscriptions serve some clients and paths only.

@@ -94,8 +94,10 @@ func (j *job) save(ctx context.Context, g *grant) (superseded bool, err error) {
 			err = lerr
 		case revision > 0 && stored.Generation == g.next.Generation && same(stored, g.next):
 			return false, nil // a write that seemed to fail was applied
-		case revision > 0 && stored.Generation == g.spent.Generation && j.hash(stored) == g.token:
-			g.revision = revision // the same login, written again
+		case revision > 0 && j.hash(stored) == g.token:
+			// The same login, written again, maybe with another scope.
+			g.revision = revision
+			g.next.Generation, g.next.Scope = stored.Generation+1, stored.Scope
 		default:
 			return true, nil
 		}

@@ -1,6 +1,6 @@
 // Package vault keeps accounts' credentials: sealed in the store, open only in memory.
 //
-// A stored credential is a small envelope: the credential's generation and end in the
+// A stored credential is a small envelope: the credential's generation, end and scope in the
 // clear, and its sealed form with the account's id and that generation as additional data,
 // so that a record put back under another account or another generation does not open.
 // The vault seals, opens, and writes conditionally on the record's revision. It also
@@ -37,7 +37,9 @@ type envelope struct {
 	Generation int64 `json:"generation"`
 	// ExpiresAt is for those who look and may not open; whoever opens has the sealed one.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	Sealed    []byte    `json:"sealed"`
+	// Scope is for listings, as ExpiresAt is.
+	Scope  credential.Scope `json:"scope,omitzero"`
+	Sealed []byte           `json:"sealed"`
 }
 
 // ExpiresAt is when a stored credential says that it ends, without opening it: zero for
@@ -48,6 +50,15 @@ func ExpiresAt(record store.SealedRecord) time.Time {
 		return time.Time{} // opening says what is wrong
 	}
 	return e.ExpiresAt
+}
+
+// Scope is for whom a stored credential is used, without opening it.
+func Scope(record store.SealedRecord) credential.Scope {
+	var e envelope
+	if json.Unmarshal(record.Sealed, &e) != nil {
+		return credential.Scope{} // opening says what is wrong
+	}
+	return e.Scope
 }
 
 func additional(id account.ID, generation int64) string {
@@ -90,7 +101,7 @@ func (v Vault) Save(ctx context.Context, id account.ID, c credential.Credential,
 	if err != nil {
 		return 0, fmt.Errorf("seal a credential: %w", err)
 	}
-	body, err := json.Marshal(envelope{c.Generation, c.ExpiresAt, sealed})
+	body, err := json.Marshal(envelope{c.Generation, c.ExpiresAt, c.Scope, sealed})
 	if err != nil {
 		return 0, fmt.Errorf("encode a sealed credential: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
+	"holdfast/internal/provider"
 )
 
 const (
@@ -15,9 +16,16 @@ const (
 	oauthFlag = "oauth-2025-04-20"
 )
 
+// ScopeHeaders implements provider.Provider. A credential that is good for several workspaces
+// names one with each request, by the header that the official SDKs use.
+func (Provider) ScopeHeaders(account.Kind) credential.Scope {
+	return credential.Scope{Workspace: "Anthropic-Workspace-Id"}
+}
+
 // Authorize implements provider.Provider. The values of h are never written to: they
 // may be shared with the client's own headers.
-func (Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
+func (p Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
+	provider.PutScope(h, p.ScopeHeaders(kind), c.Scope)
 	if kind == account.Subscription {
 		h.Set("Authorization", "Bearer "+c.Bearer().Reveal())
 		addFlag(h)

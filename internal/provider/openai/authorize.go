@@ -6,16 +6,25 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/claims"
 	"holdfast/internal/credential"
+	"holdfast/internal/provider"
 )
 
 // workspaceHeader names the workspace that a login acts for; the backend asks for it.
 const workspaceHeader = "Chatgpt-Account-Id"
 
-// Authorize implements provider.Provider. A workspace that the client named belongs to
-// the client's own login and goes out with neither kind.
-func (Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
+// ScopeHeaders implements provider.Provider, by the names that the official SDKs use. A login
+// says for which workspace it is.
+func (Provider) ScopeHeaders(kind account.Kind) credential.Scope {
+	if kind != account.Key {
+		return credential.Scope{}
+	}
+	return credential.Scope{Organization: "Openai-Organization", Project: "Openai-Project"}
+}
+
+// Authorize implements provider.Provider.
+func (p Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
 	h.Set("Authorization", "Bearer "+c.Bearer().Reveal())
-	h.Del(workspaceHeader)
+	provider.PutScope(h, p.ScopeHeaders(kind), c.Scope)
 	if kind != account.Subscription {
 		return
 	}

@@ -13,10 +13,8 @@ import (
 )
 
 func TestAuthorize(t *testing.T) {
-	const (
-		ours   = "00000000-0000-4000-8000-000000000001"
-		theirs = "00000000-0000-4000-8000-000000000002"
-	)
+	const ours = "00000000-0000-4000-8000-000000000001"
+	scope := credential.Scope{Organization: "org-1", Project: "proj_1", Workspace: "wrkspc_1"}
 	login := func(principal string) credential.Credential {
 		return credential.Credential{Access: credential.NewSecret("access"), Refresh: credential.NewSecret("refresh"), Principal: principal}
 	}
@@ -28,6 +26,9 @@ func TestAuthorize(t *testing.T) {
 	}{
 		{"key", account.Key, credential.Credential{Key: credential.NewSecret("key"), Principal: claims.ChatGPTPrincipal("user-1", ours)},
 			http.Header{"Authorization": {"Bearer key"}}},
+		{"key with a scope", account.Key, credential.Credential{Key: credential.NewSecret("key"), Scope: scope},
+			http.Header{"Authorization": {"Bearer key"}, "Openai-Organization": {"org-1"}, "Openai-Project": {"proj_1"}}},
+		{"login with a scope", account.Subscription, credential.Credential{Access: credential.NewSecret("access"), Scope: scope}, http.Header{"Authorization": {"Bearer access"}}},
 		{"login", account.Subscription, login(claims.ChatGPTPrincipal("user-1", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
 		{"login of an unknown user", account.Subscription, login(claims.ChatGPTPrincipal("", ours)), http.Header{"Authorization": {"Bearer access"}, "Chatgpt-Account-Id": {ours}}},
 		{"login without a workspace", account.Subscription, login("user-1/"), http.Header{"Authorization": {"Bearer access"}}},
@@ -36,7 +37,6 @@ func TestAuthorize(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := http.Header{"Originator": {"codex_exec"}, "X-Codex-Turn-State": {"opaque"}}
-			h.Set("ChatGPT-Account-Id", theirs)
 			openai.Provider{}.Authorize(h, c.kind, c.cred)
 			want := maps.Clone(c.want)
 			want["Originator"], want["X-Codex-Turn-State"] = []string{"codex_exec"}, []string{"opaque"} // as the client sent them

@@ -14,18 +14,18 @@ const (
 	grokCLI   = "xai-grok-cli"
 )
 
+// ScopeHeaders implements provider.Provider. A key and a login are each of one team, and no
+// header chooses another.
+func (Provider) ScopeHeaders(account.Kind) credential.Scope { return credential.Scope{} }
+
 // Authorize implements provider.Provider.
 //
-// The marker belongs to the token it describes: a login's needs it and gets it, and a
-// client's own, which described the credential that was removed, does not go out with a
-// key. The Grok CLI never sends it to api.x.ai either. Its x-authenticateresponse is not
+// The marker belongs to the token it describes: a login's needs it and gets it. The Grok CLI never sends it to api.x.ai either. Its x-authenticateresponse is not
 // known to be required, and x-userid only on the account's own pages, which are not
 // served: neither is added.
 func (Provider) Authorize(h http.Header, kind account.Kind, c credential.Credential) {
 	h.Set("Authorization", "Bearer "+c.Bearer().Reveal())
 	if kind == account.Subscription {
 		h.Set(tokenAuth, grokCLI)
-		return
 	}
-	h.Del(tokenAuth)
 }

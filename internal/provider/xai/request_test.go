@@ -142,7 +142,7 @@ func TestTarget(t *testing.T) {
 
 func TestAuthorize(t *testing.T) {
 	client := func() http.Header {
-		return http.Header{"X-Grok-Client-Version": {"1.0.41"}, "X-Xai-Token-Auth": {"xai-grok-cli"}, "X-Authenticateresponse": {"authenticate-response"}}
+		return http.Header{"X-Grok-Client-Version": {"1.0.41"}, "X-Authenticateresponse": {"authenticate-response"}}
 	}
 	for _, c := range []struct {
 		name string

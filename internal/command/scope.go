@@ -1,0 +1,213 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/credential"
+	"holdfast/internal/store"
+	"holdfast/internal/vault"
+)
+
+// belongings are what goes with a credential: for whom it is used, and at which host.
+type belongings struct {
+	given   credential.Scope
+	baseURL string
+
+	flags *cobra.Command
+}
+
+// The flags of a scope, which are also the words for its parts.
+const (
+	organizationFlag = "organization"
+	projectFlag      = "project"
+	workspaceFlag    = "workspace"
+	baseURLFlag      = "base-url"
+)
+
+func (b *belongings) add(cmd *cobra.Command) {
+	b.flags = cmd
+	f := cmd.Flags()
+	f.StringVar(&b.given.Organization, organizationFlag, "", "OpenAI: the organization that the key is used for, such as org-…")
+	f.StringVar(&b.given.Project, projectFlag, "", "OpenAI: the project that the key is used for, such as proj_…")
+	f.StringVar(&b.given.Workspace, workspaceFlag, "", "Anthropic: the workspace that the credential is used for, such as wrkspc_…")
+	f.StringVar(&b.baseURL, baseURLFlag, "", "another host in place of the provider's, such as http://127.0.0.1:9000")
+}
+
+func (b *belongings) has(flag string) bool { return b.flags.Flags().Changed(flag) }
+
+// scoped reports whether a part of a scope was given, maybe an empty one.
+func (b *belongings) scoped() bool {
+	return b.has(organizationFlag) || b.has(projectFlag) || b.has(workspaceFlag)
+}
+
+// any reports whether there is something to go with a credential.
+func (b *belongings) any() bool { return b.scoped() || b.has(baseURLFlag) }
+
+// longestID bounds a part of a scope, in bytes.
+const longestID = 200
+
+// check finds ids that no header can carry, and hosts that are none.
+func (b *belongings) check() error {
+	for _, part := range b.parts() {
+		if len(part.id) > longestID || strings.ContainsFunc(part.id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return usageError(fmt.Sprintf("--%s takes the provider's id, one word of at most %d printable characters", part.flag, longestID))
+		}
+	}
+	return checkBaseURL(b.flags, b.baseURL)
+}
+
+// scopePart is one of a scope's parts, by the name of its flag.
+type scopePart struct{ flag, id string }
+
+func (b *belongings) parts() []scopePart { return partsOf(b.given) }
+
+func partsOf(s credential.Scope) []scopePart {
+	return []scopePart{{organizationFlag, s.Organization}, {projectFlag, s.Project}, {workspaceFlag, s.Workspace}}
+}
+
+// fit refuses what the provider does not have for accounts of the kind.
+func (b *belongings) fit(c *cli, p account.Provider, kind account.Kind) error {
+	names := partsOf(c.Providers[p].ScopeHeaders(kind))
+	for i, part := range b.parts() {
+		if !b.has(part.flag) || names[i].id != "" {
+			continue
+		}
+		if kind == account.Subscription && partsOf(c.Providers[p].ScopeHeaders(account.Key))[i].id != "" {
+			return usageError(fmt.Sprintf("--%s goes with an API key; a login of %s says by itself for whom it is", part.flag, p))
+		}
+		return usageError(fmt.Sprintf("--%s is not for an account of %s: %s", part.flag, p, scopesOf(c, p)))
+	}
+	return nil
+}
+
+// scopesOf says which flags of a scope a provider has.
+func scopesOf(c *cli, p account.Provider) string {
+	var flags []string
+	for _, part := range partsOf(c.Providers[p].ScopeHeaders(account.Key)) {
+		if part.id != "" {
+			flags = append(flags, "--"+part.flag)
+		}
+	}
+	if flags == nil {
+		return "its credentials say by themselves for whom they are; leave it out"
+	}
+	return "it takes " + strings.Join(flags, " and ")
+}
+
+// over is a scope with what was given in its place; an empty word takes a part away.
+func (b *belongings) over(s credential.Scope) credential.Scope {
+	if b.has(organizationFlag) {
+		s.Organization = b.given.Organization
+	}
+	if b.has(projectFlag) {
+		s.Project = b.given.Project
+	}
+	if b.has(workspaceFlag) {
+		s.Workspace = b.given.Workspace
+	}
+	return s
+}
+
+// host points the account at the host that was given, if one was.
+func (b *belongings) host(c catalog.Catalog, name string) (catalog.Catalog, error) {
+	if !b.has(baseURLFlag) {
+		return c, nil
+	}
+	return c.SetBaseURL(name, b.baseURL)
+}
+
+// rescope gives the credential that an account has another scope, another host, or both. It
+// becomes a credential of its own: what was remembered against the account ends, and late
+// refusals of what was before are void.
+func (c *cli) rescope(ctx context.Context, d *data, a account.Account, state store.StateRecord, b *belongings) error {
+	box, err := d.box(ctx)
+	if err != nil {
+		return err
+	}
+	v := vault.Vault{Store: d.Store, Box: box}
+	held, revision, err := v.Load(ctx, a.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the credential of account %s cannot be read, so give it with this: --key-env, --key-stdin or --import: %w", a.Name, err)
+	case revision == 0:
+		return fmt.Errorf("account %s has no credential; give it with this: --key-env, --key-stdin or --import", a.Name)
+	}
+	scope := b.over(held.Scope)
+	hash := a.SecretHash
+	if a.Kind == account.Key {
+		hash = obtained{Credential: credential.Credential{Key: held.Key, Scope: scope}}.secretHash(box)
+	}
+	record := func(old catalog.Catalog) (catalog.Catalog, error) {
+		next, err := b.host(old, a.Name)
+		if err != nil {
+			return next, err
+		}
+		return next.LogIn(a.Name, hash, "")
+	}
+	if _, err := d.change(ctx, record); err != nil {
+		return err
+	}
+	next := func(held credential.Credential) credential.Credential {
+		held.Scope = b.over(held.Scope)
+		return held
+	}
+	// The host is recorded by now: whoever reads this credential anew finds both.
+	generation, err := c.replace(ctx, v, a, state, next, held, revision)
+	if err != nil {
+		return fmt.Errorf("the account's host is recorded, but not the rest; run this again: %w", err)
+	}
+	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) { return s.LoggedIn(generation).Elsewhere(c.Now()), true })
+	if err != nil {
+		return fmt.Errorf("the credential is saved, but the account's state is not; run this again: %w", err)
+	}
+	c.say("Account %s keeps its credential.", a.Name)
+	return c.sayOfScope(ctx, d, a.Name, next(held).Scope)
+}
+
+// sayOfScope says where an account's requests go now, where that is not a matter of course.
+func (c *cli) sayOfScope(ctx context.Context, d *data, name string, scope credential.Scope) error {
+	all, err := d.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := all.Named(name)
+	if err != nil {
+		return err
+	}
+	for _, part := range partsOf(scope) {
+		if part.id != "" {
+			c.say("Its requests are for %s %s.", part.flag, part.id)
+		}
+	}
+	if a.BaseURL != "" {
+		c.say("Its requests go to %s.", a.BaseURL)
+	}
+	return nil
+}
+
+// scopes are those of the accounts' credentials, which need not be opened for it.
+func (d *data) scopes(ctx context.Context, all catalog.Catalog) (map[account.ID]credential.Scope, error) {
+	var ids []account.ID
+	for _, a := range all.Accounts {
+		ids = append(ids, a.ID)
+	}
+	view, err := d.Read(ctx, store.Query{Credentials: ids})
+	if err != nil {
+		return nil, err
+	}
+	return scopesOfRecords(view.Credentials), nil
+}
+
+func scopesOfRecords(records map[account.ID]store.SealedRecord) map[account.ID]credential.Scope {
+	scopes := map[account.ID]credential.Scope{}
+	for id, record := range records {
+		scopes[id] = vault.Scope(record)
+	}
+	return scopes
+}

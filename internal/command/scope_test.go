@@ -1,0 +1,143 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast/internal/account"
+	"holdfast/internal/credential"
+)
+
+// scopeOf is what `account list --json` and `account show --json` say of an account's scope
+// and host; both have to say the same.
+func (b *bench) scopeOf(name string) (credential.Scope, string) {
+	b.t.Helper()
+	type scoped struct {
+		Name    string
+		BaseURL string `json:"base_url"`
+		credential.Scope
+	}
+	shown := decode[scoped](b.t, b.must("account", "show", name, "--json"))
+	for _, listed := range decode[[]scoped](b.t, b.must("account", "list", "--json")) {
+		if listed.Name == name {
+			if listed != shown {
+				b.t.Errorf("the list says %+v, and show %+v", listed, shown)
+			}
+		}
+	}
+	return shown.Scope, shown.BaseURL
+}
+
+// held is the account's credential.
+func (b *bench) held(name string) credential.Credential {
+	b.t.Helper()
+	s, v := b.sealed()
+	defer shut(b.t, s)
+	snap, err := s.Snapshot(b.t.Context(), false)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	a, _ := snap.Catalog.Account(name)
+	c, _, err := v.Load(b.t.Context(), a.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// TestScopeOfAnAccount is field case whose-organization: organization, project and workspace
+// are given with the credential, are sealed with it, and are listed.
+func TestScopeOfAnAccount(t *testing.T) {
+	b := newBench(t)
+	b.env["NEW"] = "sk-EXAMPLE-second"
+	b.must("account", "add", "lab", "--provider", "openai", "--key-env", "KEY", "--organization", "org-1", "--project", "proj_1")
+	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY", "--workspace", "wrkspc_1")
+
+	check := func(name string, want credential.Scope, base string) {
+		t.Helper()
+		got, gotBase := b.scopeOf(name)
+		if got != want || gotBase != base || b.held(name).Scope != want {
+			t.Errorf("%s: got %+v at %q, sealed %+v; want %+v at %q", name, got, gotBase, b.held(name).Scope, want, base)
+		}
+	}
+	check("lab", credential.Scope{Organization: "org-1", Project: "proj_1"}, "")
+	check("work", credential.Scope{Workspace: "wrkspc_1"}, "")
+	if text := b.must("account", "show", "lab").stdout; !strings.Contains(text, "org-1") || !strings.Contains(text, "proj_1") {
+		t.Errorf("show does not tell of them:\n%s", text)
+	}
+
+	b.must("account", "login", "lab", "--key-env", "NEW")
+	check("lab", credential.Scope{Organization: "org-1", Project: "proj_1"}, "") // what is not given stays
+	b.must("account", "login", "lab", "--key-env", "NEW", "--project", "proj_2")
+	check("lab", credential.Scope{Organization: "org-1", Project: "proj_2"}, "")
+	b.must("account", "login", "lab", "--key-env", "NEW", "--other-principal", "--organization", "org-2")
+	check("lab", credential.Scope{Organization: "org-2"}, "")
+
+	b.fold("work", spent)
+	b.fold("work", func(s account.State) account.State { s.Organization = "org-before"; return s })
+	b.must("account", "login", "work", "--workspace", "wrkspc_2")
+	check("work", credential.Scope{Workspace: "wrkspc_2"}, "")
+	s, c := b.state("work"), b.held("work")
+	if s.Parked != nil || len(s.Blocks) != 0 || s.Organization != "" || s.Generation != 2 || c.Generation != 2 || c.Key.Reveal() != apiKey {
+		t.Errorf("got %+v and a credential of generation %d; want the same key at generation 2, and nothing against the account", s, c.Generation)
+	}
+	b.must("account", "login", "work", "--workspace=")
+	check("work", credential.Scope{}, "")
+
+	b.fold("work", spent)
+	b.must("account", "login", "work", "--base-url", "http://127.0.0.1:9000")
+	check("work", credential.Scope{}, "http://127.0.0.1:9000")
+	if s := b.state("work"); s.Parked != nil || len(s.Blocks) != 0 || s.Generation != 4 {
+		t.Errorf("at another host: got %+v, want generation 4 and nothing against the account", s)
+	}
+	b.must("account", "login", "work", "--key-env", "NEW", "--base-url", "http://127.0.0.1:9001", "--workspace", "wrkspc_3")
+	check("work", credential.Scope{Workspace: "wrkspc_3"}, "http://127.0.0.1:9001")
+}
+
+// One key may be good for several organizations, projects or workspaces: each is an account.
+func TestOneKeyOfTwoScopes(t *testing.T) {
+	b := newBench(t)
+	add := func(name string, more ...string) []string {
+		return append([]string{"account", "add", name, "--provider", "anthropic", "--key-env", "KEY"}, more...)
+	}
+	b.must(add("one", "--workspace", "wrkspc_1")...)
+	b.must(add("two", "--workspace", "wrkspc_2")...)
+	b.refuses(1, `account "two" holds this credential already`, add("three", "--workspace", "wrkspc_2")...)
+	b.refuses(1, `account "two" holds this credential already`, "account", "login", "one", "--workspace", "wrkspc_2")
+}
+
+func TestScopeRefuses(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY")
+	b.must("account", "add", "max", "--provider", "anthropic", "--no-check", "--import", b.login("credentials.json", ""))
+	add := func(provider string, more ...string) []string {
+		return append([]string{"account", "add", "x", "--provider", provider, "--key-env", "KEY"}, more...)
+	}
+	b.refuses(2, "--organization is not for an account of anthropic: it takes --workspace", add("anthropic", "--organization", "org-1")...)
+	b.refuses(2, "--workspace is not for an account of openai: it takes --organization and --project", add("openai", "--workspace", "wrkspc_1")...)
+	b.refuses(2, "--project is not for an account of xai", add("xai", "--project", "proj_1")...)
+	b.refuses(2, "--organization takes the provider's id", add("openai", "--organization", "org 1\r\nX: y")...)
+	b.refuses(2, "--project is not for an account of anthropic", "account", "login", "work", "--project", "proj_1")
+	b.refuses(2, "--base-url is empty", "account", "login", "work", "--base-url=")
+	b.refuses(2, "go with a new credential", "account", "login", "work", "--workspace", "wrkspc_1", "--other-principal")
+	b.refuses(2, "--organization goes with an API key", "account", "add", "x", "--provider", "openai", "--import", "auth.json", "--organization", "org-1")
+}
+
+// The login that an account has goes on under another scope or host; its refresh token is
+// not sent for that.
+func TestScopeOfALogin(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "max", "--provider", "anthropic", "--no-check", "--import", b.login("credentials.json", ""))
+	before := b.held("max")
+	b.must("account", "login", "max", "--workspace", "wrkspc_1", "--base-url", "http://127.0.0.1:9000")
+	after := b.held("max")
+	if after.Scope != (credential.Scope{Workspace: "wrkspc_1"}) || after.Generation != before.Generation+1 {
+		t.Errorf("got %+v at generation %d", after.Scope, after.Generation)
+	}
+	after.Scope, after.Generation = before.Scope, before.Generation
+	if diff := cmp.Diff(before, after, cmp.Comparer(func(a, b credential.Secret) bool { return a == b })); diff != "" {
+		t.Errorf("the rest of the login (-before +after):\n%s", diff)
+	}
+}
