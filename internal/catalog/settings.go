@@ -18,6 +18,8 @@ type Settings struct {
 	ProbeInterval        time.Duration // probe_interval: how often a blocked account may be tried
 	PollInterval         time.Duration // poll_interval
 	MaxBody              int64         // max_body: bytes, also once decompressed
+	UpstreamTimeout      time.Duration // upstream_timeout: from sending a request to the first header of its answer
+	KeepAlive            time.Duration // keep_alive: silence after which a stream is kept alive; 0 is off
 	WeightExpiring       float64       // weight_expiring
 	WeightPace           float64       // weight_pace
 	WeightShort          float64       // weight_short

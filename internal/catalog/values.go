@@ -38,6 +38,27 @@ func lasting(name, fallback, about string, field func(*Settings) *time.Duration)
 	}
 }
 
+// lastingOrOff is a duration that may also be 0, which switches off what it is for.
+func lastingOrOff(name, fallback, about string, field func(*Settings) *time.Duration) Setting {
+	s := lasting(name, fallback, about, field)
+	s.Range = "0 (off) or " + s.Range
+	parse, show := s.parse, s.show
+	s.parse = func(to *Settings, text string) bool {
+		if text == "0" || text == "0s" {
+			*field(to) = 0
+			return true
+		}
+		return parse(to, text)
+	}
+	s.show = func(of Settings) string {
+		if *field(&of) == 0 {
+			return "0"
+		}
+		return show(of)
+	}
+	return s
+}
+
 // durationText drops the zero parts that time.Duration prints: 1h, not 1h0m0s.
 func durationText(d time.Duration) string {
 	text := d.String()

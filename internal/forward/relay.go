@@ -212,10 +212,13 @@ func (r *Relay) fail(err error) error {
 	return r.failed
 }
 
+// keepsAlive reports whether silence is filled.
+func (r *Relay) keepsAlive() bool { return r.Events && r.Limits.KeepAlive > 0 }
+
 // patience is the time until watchOver has something to do. r.mu is held.
 func (r *Relay) patience(now time.Time) time.Duration {
 	wait := r.Limits.Idle - now.Sub(r.lastRead)
-	if r.Events {
+	if r.keepsAlive() {
 		wait = min(wait, r.Limits.KeepAlive-now.Sub(r.lastWrite))
 	}
 	return max(wait, time.Millisecond)
@@ -233,7 +236,7 @@ func (r *Relay) watchOver() {
 		_ = r.fail(ErrIdle)
 		return
 	}
-	if r.Events && now.Sub(r.lastWrite) >= r.Limits.KeepAlive {
+	if r.keepsAlive() && now.Sub(r.lastWrite) >= r.Limits.KeepAlive {
 		r.lastWrite = now // looked at, also where no comment may stand
 		if r.begun && r.Tap != nil && r.Tap.Boundary() {
 			r.extendDeadline()

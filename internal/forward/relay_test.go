@@ -90,8 +90,10 @@ func run(t *testing.T, edit func(*forward.Relay, *timed, *source), parts ...part
 	defer cancel()
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
 	src := &source{parts: parts, end: io.EOF, ctx: ctx}
+	limits := forward.DefaultLimits
+	limits.KeepAlive = 20 * time.Second
 	r := &forward.Relay{
-		W: w, Client: t.Context(), Cancel: cancel, Limits: forward.DefaultLimits, Since: time.Now(), Length: -1,
+		W: w, Client: t.Context(), Cancel: cancel, Limits: limits, Since: time.Now(), Length: -1,
 		Begin: func() { w.WriteHeader(http.StatusOK) }, Tap: &tap{},
 	}
 	if edit != nil {
@@ -172,6 +174,7 @@ func TestRelayKeepsSilentStreamsAlive(t *testing.T) {
 		{"before the first event", events, []part{{25 * time.Second, "a\n\n"}}, ": keep-alive\n\na\n\n"},
 		{"never inside one", events, []part{{0, "a\n\nb"}, {50 * time.Second, "c\n\n"}}, "a\n\nbc\n\n"},
 		{"not while something goes on", events, []part{{19 * time.Second, "a\n\n"}, {19 * time.Second, "b\n\n"}, {19 * time.Second, "c\n\n"}}, "a\n\nb\n\nc\n\n"},
+		{"never where it is off", func(r *forward.Relay, _ *timed, _ *source) { r.Events, r.Limits.KeepAlive = true, 0 }, []part{{0, "a\n\n"}, {50 * time.Second, "b\n\n"}}, "a\n\nb\n\n"},
 		{"never in another body", nil, []part{{0, "a\n\n"}, {50 * time.Second, "b"}}, "a\n\nb"},
 	}
 	for _, tt := range tests {

@@ -14,25 +14,23 @@ import (
 type Limits struct {
 	Dial    time.Duration // to connect
 	TLS     time.Duration // the handshake
-	Headers time.Duration // from the request sent to the answer's headers
+	Headers time.Duration // from the attempt's beginning to the answer's headers; 0 is no limit
 	Idle    time.Duration // between two reads of the answer's body
 	// KeepAlive is how long a stream of events may be silent before the client is sent a
-	// comment.
+	// comment; 0 is never.
 	KeepAlive time.Duration
 	// Write is how long the client may take to accept a write.
 	Write time.Duration
 }
 
-// DefaultLimits: providers close a silent request after ten minutes; Claude Code gives a
-// stream up after 300 s without a byte, which the comments prevent, and thinking pauses
-// of nearly that length have been seen.
+// DefaultLimits are those that are no settings: Headers and KeepAlive are the owner's to
+// choose. Claude Code gives a stream up after 300 s without a byte, which the comments
+// prevent, and thinking pauses of nearly that length have been seen.
 var DefaultLimits = Limits{
-	Dial:      10 * time.Second,
-	TLS:       10 * time.Second,
-	Headers:   10 * time.Minute,
-	Idle:      6 * time.Minute,
-	KeepAlive: 20 * time.Second,
-	Write:     time.Minute,
+	Dial:  10 * time.Second,
+	TLS:   10 * time.Second,
+	Idle:  6 * time.Minute,
+	Write: time.Minute,
 }
 
 // maxIdlePerHost is above the streams that one process carries: connections are reused
@@ -48,7 +46,6 @@ func NewTransport(l Limits) *http.Transport {
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    l.TLS,
-		ResponseHeaderTimeout:  l.Headers,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        55 * time.Second, // below the 60 s after which common front ends close
 		ExpectContinueTimeout:  time.Second,
@@ -61,10 +58,18 @@ func NewTransport(l Limits) *http.Transport {
 // connection broke before the headers, or they did not come in time.
 var ErrUnreachable = errors.New("the upstream could not be reached")
 
-// Send makes one attempt. The error wraps ErrUnreachable, or is ctx's when that ended.
-// The transport itself sends again only where a reused connection proves that the server
-// did not take the request.
-func Send(ctx context.Context, rt http.RoundTripper, method string, target *url.URL, header http.Header, body *Body) (*http.Response, error) {
+// ErrNoHeaders reports that the answer's headers did not come in time. An error that wraps
+// it wraps ErrUnreachable too.
+var ErrNoHeaders = errors.New("the answer did not begin in time")
+
+// Send makes one attempt under ctx, which end ends: so it gives the attempt up when the
+// answer's headers have not come within a time; 0 is no limit. The error wraps
+// ErrUnreachable, or is ctx's cause when that ended otherwise. The transport itself sends
+// again only where a reused connection proves that the server did not take the request.
+func Send(ctx context.Context, end context.CancelCauseFunc, rt http.RoundTripper, method string, target *url.URL, header http.Header, body *Body, within time.Duration) (*http.Response, error) {
+	if within > 0 {
+		defer time.AfterFunc(within, func() { end(ErrNoHeaders) }).Stop()
+	}
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -84,8 +89,11 @@ func Send(ctx context.Context, rt http.RoundTripper, method string, target *url.
 	if err == nil {
 		return resp, nil
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrNoHeaders):
+		err = ErrNoHeaders
+	case cause != nil:
+		return nil, cause
 	}
 	return nil, &unreachableError{target.Host, err}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"holdfast/internal/forward"
 )
@@ -31,6 +33,12 @@ func parse(t *testing.T, raw string) *url.URL {
 	return u
 }
 
+// send makes an attempt without a limit.
+func send(ctx context.Context, rt http.RoundTripper, method string, target *url.URL, header http.Header, body *forward.Body) (*http.Response, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	return forward.Send(ctx, end, rt, method, target, header, body, 0)
+}
+
 func TestSendCarriesTheBodyWithItsLength(t *testing.T) {
 	var lengths []int64
 	var bodies []string
@@ -43,7 +51,7 @@ func TestSendCarriesTheBodyWithItsLength(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	var empty forward.Body
 	for _, body := range []*forward.Body{hold("hello"), &empty} {
-		resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
+		resp, err := send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +90,7 @@ func TestSmallRequestIsOneWrite(t *testing.T) {
 		return writes{conn, &n}, err
 	}
 	text := strings.Repeat("x", 2<<10)
-	resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, hold(text))
+	resp, err := send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, hold(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +116,7 @@ func TestReleaseWhileSending(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	text := strings.Repeat("x", 8<<20)
 	body := hold(text)
-	resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
+	resp, err := send(t.Context(), tr, http.MethodPost, parse(t, up.URL), http.Header{}, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,7 @@ func TestSendErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
-		_, err = forward.Send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()+"/v1/files/file_SECRET"), http.Header{}, hold("x"))
+		_, err = send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()+"/v1/files/file_SECRET"), http.Header{}, hold("x"))
 		if !errors.Is(err, forward.ErrUnreachable) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("got %v", err)
 		}
@@ -136,10 +144,82 @@ func TestSendErrors(t *testing.T) {
 	t.Run("the caller has given up", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := forward.Send(ctx, tr, http.MethodPost, parse(t, "http://127.0.0.1:1"), http.Header{}, hold("x")); !errors.Is(err, context.Canceled) {
+		if _, err := send(ctx, tr, http.MethodPost, parse(t, "http://127.0.0.1:1"), http.Header{}, hold("x")); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// late is a transport that answers after a time; the body of its answer goes on, then.
+type late struct{ after, then time.Duration }
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := pass(r.Context(), l.after); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(lateBody{r.Context(), l.then})}, nil
+}
+
+type lateBody struct {
+	ctx  context.Context
+	then time.Duration
+}
+
+func (b lateBody) Read([]byte) (int, error) {
+	if err := pass(b.ctx, b.then); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+// pass waits, on the bubble's clock.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// The time up to the headers is bounded, that of the body is not, and the time of the whole
+// is told apart from both.
+func TestSendWithin(t *testing.T) {
+	const within = 16 * time.Minute
+	tests := []struct {
+		name  string
+		up    late
+		whole time.Duration
+		want  error
+	}{
+		{"just in time", late{within - 1, 24 * time.Hour}, 0, nil},
+		{"too late", late{within + 1, 0}, 0, forward.ErrNoHeaders},
+		{"the whole is over before", late{within + 1, 0}, within - 1, context.DeadlineExceeded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tt.whole > 0 {
+					var done context.CancelFunc
+					ctx, done = context.WithTimeout(ctx, tt.whole)
+					defer done()
+				}
+				ctx, end := context.WithCancelCause(ctx)
+				defer end(nil)
+				resp, err := forward.Send(ctx, end, tt.up, http.MethodPost, parse(t, "http://127.0.0.1:1"), http.Header{}, hold("x"), within)
+				if !errors.Is(err, tt.want) || errors.Is(err, forward.ErrUnreachable) != errors.Is(tt.want, forward.ErrNoHeaders) {
+					t.Fatalf("got %v, want %v", err, tt.want)
+				}
+				if err == nil {
+					if _, err := io.ReadAll(resp.Body); err != nil {
+						t.Errorf("read the body: got %v", err)
+					}
+					_ = resp.Body.Close()
+				}
+			})
+		})
+	}
 }
 
 // reused-connection-faults: a reused connection that breaks after the server took the
@@ -171,22 +251,22 @@ func TestReusedConnectionThatBreaks(t *testing.T) {
 	}
 	tr := forward.NewTransport(forward.DefaultLimits)
 	defer tr.CloseIdleConnections()
-	send := func() error {
-		resp, err := forward.Send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()), http.Header{}, hold("x"))
+	post := func() error {
+		resp, err := send(t.Context(), tr, http.MethodPost, parse(t, "http://"+l.Addr().String()), http.Header{}, hold("x"))
 		if err == nil {
 			resp.Body.Close()
 		}
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- send() }()
+	go func() { done <- post() }()
 	conn := <-accepted
 	answer(conn)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 
-	go func() { done <- send() }()
+	go func() { done <- post() }()
 	r, err := http.ReadRequest(bufio.NewReader(conn)) // the server has taken it
 	if err != nil {
 		t.Fatal(err)

@@ -69,8 +69,9 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	if x.report.added == 0 {
 		x.report.added = x.g.now().Sub(x.start) - x.report.uploading
 	}
-	ctx, cancel := context.WithCancel(x.r.Context())
-	resp, err := forward.Send(ctx, x.g.transport, x.r.Method, target, header, &x.body) //nolint:bodyclose // answer.close does
+	ctx, end := context.WithCancelCause(x.r.Context())
+	cancel := func() { end(nil) }
+	resp, err := forward.Send(ctx, end, x.g.transport, x.r.Method, target, header, &x.body, x.limits().Headers) //nolint:bodyclose // answer.close does
 	if err != nil {
 		cancel()
 		return nil, err
@@ -82,6 +83,19 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	return &answer{
 		resp: resp, at: now, readings: []account.Reading{x.prov.Read(resp.Header, now)}, cancel: cancel, credential: cred,
 	}, nil
+}
+
+// limits are those of an attempt: the settings in force, where this gateway was not made with
+// others.
+func (x *exchange) limits() forward.Limits {
+	l := x.g.limits
+	if l.Headers == 0 {
+		l.Headers = x.config.settings.UpstreamTimeout
+	}
+	if l.KeepAlive == 0 {
+		l.KeepAlive = x.config.settings.KeepAlive
+	}
+	return l
 }
 
 // target is the URL on an account: the provider's, or its path on the account's own host.
@@ -196,7 +210,7 @@ func (x *exchange) handBack(a *answer) {
 
 func (x *exchange) relay(a *answer) *forward.Relay {
 	return &forward.Relay{
-		W: x.w, Client: x.r.Context(), Cancel: a.cancel, Limits: x.g.limits, Begin: func() { x.begin(a) },
+		W: x.w, Client: x.r.Context(), Cancel: a.cancel, Limits: x.limits(), Begin: func() { x.begin(a) },
 		Since: a.at, Length: a.resp.ContentLength,
 	}
 }

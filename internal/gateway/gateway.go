@@ -68,7 +68,8 @@ type Options struct {
 	Renew func(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error)
 	// Transport carries attempts; nil makes one for Limits.
 	Transport http.RoundTripper
-	// Limits of an attempt's phases; the zero value stands for forward.DefaultLimits.
+	// Limits of an attempt's phases; the zero value stands for forward.DefaultLimits. Headers
+	// and KeepAlive, where they are zero, are the settings upstream_timeout and keep_alive.
 	Limits forward.Limits
 	// MaxOpen bounds the requests that are open at once; 0 stands for 1000.
 	MaxOpen int

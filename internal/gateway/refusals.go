@@ -181,6 +181,13 @@ func unreachable(name account.Provider, acct string) provider.Refusal {
 	}
 }
 
+func noHeaders(name account.Provider, acct string, within time.Duration) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway,
+		Message: fmt.Sprintf("holdfast: %s did not begin its answer within %s (account %s). No account was marked. Ask for less at once or as a stream, or give it longer with `holdfast settings set upstream_timeout TIME`.", name, wait(within), acct),
+	}
+}
+
 func notAnswered(name account.Provider) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway,

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"holdfast/internal/account"
+	"holdfast/internal/forward"
 	"holdfast/internal/placement"
 )
 
@@ -191,6 +192,10 @@ func (x *exchange) unreachable(err error) {
 	x.report.err = err
 	if x.sit.Fresh {
 		x.restorePin() // nothing was reached, so nothing is cached
+	}
+	if errors.Is(err, forward.ErrNoHeaders) {
+		x.refuse(noHeaders(x.name, x.report.account, x.limits().Headers))
+		return
 	}
 	x.refuse(unreachable(x.name, x.report.account))
 }
