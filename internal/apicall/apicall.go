@@ -16,8 +16,8 @@
 // # Never
 //
 // It follows no redirect, which would carry a credential to another host. It sends nothing
-// a second time, but for what the transport sends again where it can prove that nothing
-// was written, or that the server did not take it. It logs nothing, and no error repeats
+// a second time, except where it is proved that the server did not take it (package
+// roundtrip). It logs nothing, and no error repeats
 // anything of the request but its host, nor anything of the answer.
 package apicall
 
@@ -36,6 +36,7 @@ import (
 
 	"holdfast/internal/coding"
 	"holdfast/internal/provider"
+	"holdfast/internal/roundtrip"
 )
 
 // Errors of Do.
@@ -61,11 +62,11 @@ const (
 // NewTransport returns a transport for calls. It uses every connection once: the next call
 // is minutes away, and what became of one on a connection that was just being closed cannot
 // be known.
-func NewTransport() *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+func NewTransport() *roundtrip.Transport {
+	return &roundtrip.Transport{Transport: &http.Transport{
+		Proxy: roundtrip.Proxy, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 		TLSHandshakeTimeout: DefaultWithin, MaxResponseHeaderBytes: maxHeader,
-	}
+	}}
 }
 
 // Caller carries calls. The zero value is not usable: Transport is required.

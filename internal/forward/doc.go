@@ -16,7 +16,7 @@
 //
 // # Never
 //
-// It never sends a body a second time: what may be sent again, and where, is decided by
-// package placement. It never decides what an answer means (the provider's package does),
+// It never sends a body a second time, unless the server proves that it did not take it
+// (package roundtrip): what may be sent again, and where, is decided by package placement. It never decides what an answer means (the provider's package does),
 // and it never turns a cut answer into one that ends well.
 package forward

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"holdfast/internal/roundtrip"
 )
 
 // Limits of the phases of an attempt. The whole has none.
@@ -37,12 +39,12 @@ var DefaultLimits = Limits{
 // instead of being opened for every request beyond the default of two.
 const maxIdlePerHost = 512
 
-// NewTransport returns a transport for attempts. It follows no proxy settings of the
-// environment for loopback and otherwise behaves as net/http's own does.
-func NewTransport(l Limits) *http.Transport {
+// NewTransport returns a transport for attempts. It sends a request once, and goes through a
+// proxy of the environment for https alone.
+func NewTransport(l Limits) *roundtrip.Transport {
 	dialer := &net.Dialer{Timeout: l.Dial, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+	return &roundtrip.Transport{Transport: &http.Transport{
+		Proxy:                  roundtrip.Proxy,
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    l.TLS,
@@ -51,7 +53,7 @@ func NewTransport(l Limits) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 256 << 10,
-	}
+	}}
 }
 
 // ErrUnreachable reports that no HTTP answer came: the upstream could not be reached, the

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,26 @@ import (
 
 	"holdfast/internal/forward"
 )
+
+func TestMain(m *testing.M) {
+	os.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // net/http reads it once
+	os.Exit(m.Run())
+}
+
+// TestAttemptsGoThroughNoPlainProxy is field case proxies: a key never goes to a proxy in
+// clear, whatever the environment says.
+func TestAttemptsGoThroughNoPlainProxy(t *testing.T) {
+	var dialled string
+	tr := forward.NewTransport(forward.DefaultLimits)
+	tr.DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
+		dialled = address
+		return nil, errors.New("not from a test")
+	}
+	_, err := send(t.Context(), tr, http.MethodPost, parse(t, "http://10.9.8.7:8080/v1/messages"), http.Header{}, hold("x"))
+	if !errors.Is(err, forward.ErrUnreachable) || dialled != "10.9.8.7:8080" {
+		t.Errorf("dialled %q, %v, want the account's host", dialled, err)
+	}
+}
 
 func hold(text string) *forward.Body {
 	var b forward.Body
@@ -222,7 +243,7 @@ func TestSendWithin(t *testing.T) {
 	}
 }
 
-// reused-connection-faults: a reused connection that breaks after the server took the
+// TestReusedConnectionThatBreaks is field case reused-connection-faults: a reused connection that breaks after the server took the
 // request proves nothing, so the request is not sent again.
 func TestReusedConnectionThatBreaks(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
