@@ -341,6 +341,19 @@ func (s State) LoggedIn(generation int64) State {
 	s = s.clone()
 	s.Generation = max(s.Generation, generation)
 	s.Parked = nil
+	if s.Ending != nil && s.Ending.Generation < generation {
+		s.Ending = nil
+	}
+	return s
+}
+
+// Ends folds in that a login goes on and is not renewed any more. It says nothing of a
+// credential that has been replaced since.
+func (s State) Ends(e Ending) State {
+	if e.Generation < s.Generation || s.Ending != nil && s.Ending.Generation >= e.Generation {
+		return s
+	}
+	s.Ending = &e
 	return s
 }
 
@@ -396,10 +409,14 @@ func WorthStoring(prev, next State) bool {
 	}
 	parkedChanged := (prev.Parked == nil) != (next.Parked == nil) ||
 		(next.Parked != nil && (next.Parked.Reason != prev.Parked.Reason || !next.Parked.Since.Equal(prev.Parked.Since)))
-	return parkedChanged ||
+	return parkedChanged || endingChanged(prev.Ending, next.Ending) ||
 		next.LoadSeen != prev.LoadSeen ||
 		next.Generation != prev.Generation || next.Organization != prev.Organization || next.Principal != prev.Principal ||
 		!next.ClearedAt.Equal(prev.ClearedAt) || !next.ProbedAt.Equal(prev.ProbedAt)
+}
+
+func endingChanged(prev, next *Ending) bool {
+	return (prev == nil) != (next == nil) || (next != nil && (next.Generation != prev.Generation || !next.Until.Equal(prev.Until)))
 }
 
 func windowChanged(prev, next Window) bool {

@@ -106,6 +106,18 @@ type Parked struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
+// Ending says that a login goes on and is not renewed any more: its refresh token will never
+// do again, and only its owner can log in anew.
+type Ending struct {
+	Since time.Time `json:"since"`
+	// Until is when its access token ends; zero where that was not told. It may be refused
+	// before.
+	Until  time.Time `json:"until,omitzero"`
+	Reason string    `json:"reason"`
+	// Generation is the credential's.
+	Generation int64 `json:"generation"`
+}
+
 // State is what an account's answers have taught us. The zero value is an account
 // never seen.
 type State struct {
@@ -114,6 +126,8 @@ type State struct {
 	// Features maps a feature to the instant until which the account is known to lack it.
 	Features map[string]time.Time `json:"features,omitempty"`
 	Parked   *Parked              `json:"parked,omitempty"`
+	// Ending is set while the login goes on and is not renewed any more.
+	Ending *Ending `json:"ending,omitempty"`
 	// RoomAt is the instant of the newest look that showed room in every window of the whole
 	// account. It outlives the look, so that an older refusal that is folded late does not
 	// park an account which the look has shown to be in order.

@@ -36,9 +36,6 @@ const (
 	// Period is in seconds.
 	Period = 60
 	Points = 2
-	// FailuresInARow is how many renewals must have failed one after another. Renewals begin
-	// at half of a token's life, so that there is time left then.
-	FailuresInARow = 3
 )
 
 // Prefix is what the names of all account alarms of a table begin with, so that a role can
@@ -62,9 +59,9 @@ func Of(table string, a account.Account) []Alarm {
 	}}
 	if a.Kind == account.Subscription {
 		all = append(all, Alarm{
-			Name: renewalName(table, a.Name), Account: a.Name, Metric: metric.RefreshFailures, AtLeast: FailuresInARow,
-			Description: fmt.Sprintf("The login of account %s (%s) could not be renewed %d times in a row. It serves while its token lives and would then be lost. "+
-				"Run holdfast account show %s --table %s, which says why and until when.", a.Name, a.Provider, FailuresInARow, a.Name, table),
+			Name: renewalName(table, a.Name), Account: a.Name, Metric: metric.RefreshFailures, AtLeast: metric.FailuresInARow,
+			Description: fmt.Sprintf("The login of account %s (%s) could not be renewed %d times in a row, or was refused for good. It serves while its token lives and would then be lost. "+
+				"Run holdfast account show %s --table %s, which says why and until when.", a.Name, a.Provider, metric.FailuresInARow, a.Name, table),
 		})
 	}
 	return all

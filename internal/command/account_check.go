@@ -205,6 +205,7 @@ func (c *cli) lookRenewed(ctx context.Context, d *data, a account.Account, held 
 	}
 	reading, _, err := c.look(ctx, a, held)
 	if errors.Is(err, provider.ErrCredentialRefused) && !renewed && !held.Refresh.Empty() {
+		held = held.Refused()
 		if err := renew(); err != nil {
 			return account.Reading{}, err
 		}
@@ -316,6 +317,9 @@ func (c *cli) writeCheck(r checked) error {
 	rows = append(rows, []string{"usage", look})
 	if remedy := r.Status.Remedy(); remedy != "" {
 		rows = append(rows, []string{"to use it again", remedy})
+	}
+	if r.Status.Warning != "" {
+		rows = append(rows, []string{"warning", r.Status.Warning})
 	}
 	for _, row := range rows {
 		if row[1] == "" {

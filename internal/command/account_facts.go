@@ -45,8 +45,8 @@ type credentialFacts struct {
 	// Unread says why a credential that is there could not be looked at from here.
 	Unread string `json:"unread,omitempty"`
 
-	// refused: the account is parked for it.
-	refused bool
+	// refused: the account is parked for it. ending: it goes on and is not renewed any more.
+	refused, ending bool
 	// held is the credential itself, for those who go on with it.
 	held credential.Credential
 }
@@ -54,7 +54,7 @@ type credentialFacts struct {
 // facts tells of a credential. Whoever may not open it is told so, and sees the rest of
 // the account.
 func facts(ctx context.Context, d *data, a account.Account, s account.State) (credentialFacts, error) {
-	f := credentialFacts{Organization: s.Organization, refused: s.Parked != nil && s.Parked.Kind == account.BadCredential}
+	f := credentialFacts{Organization: s.Organization, refused: s.Parked != nil && s.Parked.Kind == account.BadCredential, ending: s.Ending != nil}
 	stored, err := d.Credential(ctx, a.ID)
 	if err != nil {
 		return credentialFacts{}, err
@@ -117,6 +117,8 @@ func (f credentialFacts) text(now time.Time, name string) string {
 		return "present, but not to be looked at from here: " + f.Unread
 	case f.refused && f.ExpiresAt == nil:
 		return "present, and refused by the provider"
+	case f.ExpiresAt == nil && f.ending:
+		return "present, and is not renewed any more; when it ends is not told"
 	case f.ExpiresAt == nil && f.Owner != "": // a login
 		return "present; when it ends is not told"
 	case f.ExpiresAt == nil:
@@ -135,6 +137,9 @@ func (f credentialFacts) text(now time.Time, name string) string {
 		return "expired " + f.ExpiresAt.Format(time.RFC3339) + ", and cannot be renewed: holdfast account login " + name + " --import FILE"
 	}
 	text := fmt.Sprintf("good until %s (%s)", f.ExpiresAt.Format(time.RFC3339), status.Span(f.ExpiresAt.Sub(now)))
+	if f.ending {
+		text += ", and is not renewed any more"
+	}
 	if !f.Renewable {
 		text += ", and cannot be renewed"
 	}

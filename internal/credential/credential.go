@@ -71,6 +71,13 @@ func (c Credential) Bearer() Secret {
 	return c.Access
 }
 
+// Refused returns what is left of a login whose access token was refused, before its end
+// maybe: all but that token.
+func (c Credential) Refused() Credential {
+	c.Access = Secret{}
+	return c
+}
+
 // Expired reports whether the access token is known to have ended.
 func (c Credential) Expired(now time.Time) bool {
 	return !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)

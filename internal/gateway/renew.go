@@ -47,7 +47,7 @@ func (x *exchange) credentialAfter(i int, used credential.Credential) (credentia
 	if !x.renewable(i, used) {
 		return used, account.Rejection{Kind: account.BadCredential}
 	}
-	next, refused := x.renew(i, used)
+	next, refused := x.renew(i, used.Refused())
 	if refused.Rule == refresh.ReasonNotEntitled {
 		refused.Kind = account.Funds // refused on both ways, and only the owner can change the plan
 	}

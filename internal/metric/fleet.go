@@ -41,7 +41,11 @@ func (f Fleet) account(a account.Account) []Datum {
 	s, of := f.States[a.ID], Dimension{Account, a.Name}
 	data := []Datum{datum(Parked, flag(s.Parked != nil), of)}
 	if a.Kind == account.Subscription {
-		data = append(data, datum(RefreshFailures, float64(f.Failures[a.ID]), of))
+		failures := f.Failures[a.ID]
+		if s.Ending != nil {
+			failures = max(failures, FailuresInARow)
+		}
+		data = append(data, datum(RefreshFailures, float64(failures), of))
 	}
 	if f.Watched[a.ID] {
 		data = append(data, datum(ReadingAge, f.age(a).Seconds(), of))

@@ -78,11 +78,16 @@ const (
 	Serving Name = "Serving"
 	// Parked is 1 for an account that needs its owner.
 	Parked Name = "Parked"
-	// RefreshFailures is how often in a row the renewal of a login has failed.
+	// RefreshFailures is how often in a row the renewal of a login has failed; at least
+	// FailuresInARow once it is refused for good, while the login goes on.
 	RefreshFailures Name = "RefreshFailures"
 	// PollerRounds counts rounds that were run to their end.
 	PollerRounds Name = "PollerRounds"
 )
+
+// FailuresInARow is how many renewals must have failed one after another for the login to
+// need its owner. Renewals begin at half of a token's life, so that there is time left then.
+const FailuresInARow = 3
 
 // Unit is CloudWatch's word for what a value counts.
 type Unit string

@@ -219,6 +219,7 @@ type renewer struct {
 	b       *bench
 	mu      sync.Mutex
 	renewed []string
+	held    credential.Credential // of the last call
 	fails   error
 	parks   bool // where it fails
 	saved   int  // how often Retry was called
@@ -228,7 +229,7 @@ type renewer struct {
 func (r *renewer) Renew(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.renewed = append(r.renewed, a.Name)
+	r.renewed, r.held = append(r.renewed, a.Name), held
 	if r.fails != nil {
 		if r.parks {
 			r.b.learn(a.Name, func(s account.State) account.State {

@@ -36,6 +36,9 @@ func TestRefusedTwice(t *testing.T) {
 	if f.State.Parked == nil {
 		t.Error("the report does not say that the refresher has parked the account")
 	}
+	if held := b.renewer.held; !held.Access.Empty() || held.Refresh.Empty() {
+		t.Error("the refresher is not told that the access token is refused")
+	}
 	if f.Result != poll.HasFailed || !strings.Contains(f.Trouble, "needs its owner") || len(e.calls()) != 1 || f.Clock.Failures != 2 {
 		t.Errorf("got %s (%s) %+v, want a failed look that tells of the renewal", f.Result, f.Trouble, f.Clock)
 	}

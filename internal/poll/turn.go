@@ -93,14 +93,25 @@ func (r *running) prepare(ctx context.Context, accounts []account.Account) error
 		}
 		t.Result = Plan(Subject{t.State.State, t.Clock, t.Watched}, r.at, r.settings, r.everybody)
 		t.Trouble = t.Clock.Trouble
-		dead := t.State.Parked != nil && t.State.Parked.Kind == account.BadCredential
-		t.renew = r.Refresher != nil && !dead && refresh.Due(t.credential, r.at)
+		t.renew = r.Refresher != nil && renewable(t.State.State, t.credential, r.at) && refresh.Due(t.credential, r.at)
 		if t.Result == Due {
 			t.Clock = begun(t.Clock, r.at, r.settings.PollInterval)
 		}
 	}
 	r.poll, err = r.setClocks(ctx, r.poll)
 	return err
+}
+
+// renewable reports whether a renewal can come to anything. Of a login that is not renewed
+// any more it can once that has ended: it is parked then.
+func renewable(s account.State, c credential.Credential, now time.Time) bool {
+	switch {
+	case s.Parked != nil && s.Parked.Kind == account.BadCredential:
+		return false
+	case s.Ending != nil && s.Ending.Generation == c.Generation:
+		return c.Expired(now)
+	}
+	return true
 }
 
 // take is one account's turn. looking ends with the round's time, process with the
@@ -162,6 +173,7 @@ func (r *running) look(ctx, process context.Context, t *turn) (account.Reading, 
 		if t.Renewed || t.RenewTrouble != "" {
 			return account.Reading{}, err
 		}
+		t.credential = t.credential.Refused()
 		if renewal := r.renew(ctx, process, t); renewal != nil {
 			return account.Reading{}, fmt.Errorf("%w, and the login is not renewed: %w", err, renewal)
 		}
@@ -195,7 +207,7 @@ func (r *running) renew(ctx, process context.Context, t *turn) error {
 		return errors.New("too little of the round's time is left")
 	}
 	next, err := r.Refresher.Renew(ctx, t.Account, t.credential)
-	if errors.Is(err, refresh.ErrOwner) { // the account is parked by now, and the report is to say so
+	if errors.Is(err, refresh.ErrOwner) { // the account is parked or ends by now, and the report is to say so
 		if view, err := r.Store.Read(ctx, store.Query{States: []account.ID{t.Account.ID}}); err == nil {
 			t.State = view.States[t.Account.ID]
 		}

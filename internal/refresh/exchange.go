@@ -133,6 +133,12 @@ func (j *job) send(ctx context.Context, caller apicall.Caller, call provider.Cal
 	if next.Access.Reveal() != s.stored.Access.Reveal() && next.IssuedAt.Equal(s.stored.IssuedAt) {
 		next.IssuedAt = reply.At.UTC() // the answer did not say
 	}
+	if now := j.Now(); next.Expired(now) {
+		// By our clock it is over as it comes, and one of the two clocks is wrong. Used until it
+		// is refused it does; believed, each request would renew it again.
+		j.Log.Warn("a new login is over by this machine's clock: set the clock right", "account", j.account.Name, "ends", next.ExpiresAt, "now", now)
+		next.ExpiresAt, next.IssuedAt = time.Time{}, reply.At.UTC()
+	}
 	return outcome{kind: granted, next: next}
 }
 

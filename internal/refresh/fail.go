@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/store"
 )
 
-// Reasons for which an account is parked here.
+// Reasons for which a login ends here, and its account is parked.
 const (
 	// ReasonRefused: the provider refused the refresh token for good.
 	ReasonRefused = "renewal-refused"
@@ -84,7 +84,8 @@ func failed(r store.Renewal, word string, now time.Time) store.Renewal {
 	return r
 }
 
-// refuse remembers that the token is never to be sent again, and parks the account.
+// refuse remembers that the token is never to be sent again, and parks the account unless
+// its access token lives.
 func (j *job) refuse(ctx context.Context, s stand, reason string) error {
 	j.memory.refused[s.token] = reason // should the store be away
 	j.memory.sent = ""
@@ -105,7 +106,33 @@ func (j *job) refuse(ctx context.Context, s stand, reason string) error {
 	if err != nil {
 		return fmt.Errorf("remember a refused login: %w: %w", ErrTransient, err)
 	}
+	if s.lives(j.Now()) {
+		return j.end(ctx, s, reason)
+	}
 	return j.park(ctx, s, reason)
+}
+
+// end notes that the login goes on and is not renewed any more, and returns why as an
+// ErrOwner.
+func (j *job) end(ctx context.Context, s stand, reason string) error {
+	e := account.Ending{Since: j.Now().UTC(), Until: s.stored.ExpiresAt.UTC(), Reason: reason, Generation: s.stored.Generation}
+	told := false
+	err := j.foldState(ctx, func(st account.State) (account.State, bool) {
+		next := st.Ends(e)
+		told = account.WorthStoring(st, next)
+		return next, told
+	})
+	if err != nil {
+		return fmt.Errorf("note that a login ends: %w: %w", ErrTransient, err)
+	}
+	until := "until its access token is refused"
+	if !e.Until.IsZero() {
+		until = "until " + e.Until.Format(time.RFC3339)
+	}
+	if told {
+		j.Log.Error("login is not renewed any more", "account", j.account.Name, "generation", e.Generation, "reason", reason, "serves", until)
+	}
+	return fmt.Errorf("%w: %s; it serves %s", ErrOwner, fmt.Sprintf(telling[reason], j.account.Name), until)
 }
 
 // park parks the account and returns why as an ErrOwner.

@@ -28,6 +28,9 @@ const (
 	// Tries that brought nothing are backed off from: backoff, doubling up to maxBackoff.
 	backoff    = 5 * time.Second
 	maxBackoff = 5 * time.Minute
+	// apart is the least time between a grant and the next renewal. A token that is refused
+	// or over as soon as it is there is not mended by another one.
+	apart = 30 * time.Second
 )
 
 // stand is what is stored of a login.
@@ -37,15 +40,23 @@ type stand struct {
 	// token is the keyed hash of the refresh token; empty without one.
 	token   string
 	renewal store.Renewal
+	// held is what the caller of Renew has: without an access token if that was refused.
+	held credential.Credential
+}
+
+// lives reports whether the access token goes on without being renewed: it is the caller's,
+// was not refused there, and has not ended.
+func (s stand) lives(now time.Time) bool {
+	return !s.held.Access.Empty() && s.held.Generation == s.stored.Generation && !s.stored.Expired(now)
 }
 
 // stand reads what is stored of the login.
-func (j *job) stand(ctx context.Context) (stand, error) {
+func (j *job) stand(ctx context.Context, held credential.Credential) (stand, error) {
 	all, err := j.Store.Renewals(ctx, ids(j.account.ID))
 	if err != nil {
 		return stand{}, fmt.Errorf("renew: %w: %w", ErrTransient, err)
 	}
-	s := stand{renewal: all[j.account.ID]}
+	s := stand{renewal: all[j.account.ID], held: held}
 	if s.stored, s.revision, err = j.vault.Load(ctx, j.account.ID); err != nil {
 		return stand{}, fmt.Errorf("renew: %w: %w", ErrTransient, err)
 	}
@@ -79,6 +90,8 @@ const (
 	wait
 	// silent: somebody else was at it, and nothing is heard of it.
 	silent
+	// just: it was renewed a short while ago.
+	just
 	// later: it failed a short while ago.
 	later
 	// refused: this token was refused for good.
@@ -100,12 +113,12 @@ type stance struct {
 	watched time.Duration
 }
 
-// judge decides what is to be done for whoever has held.
-func (s stand) judge(now time.Time, held credential.Credential, us stance) verdict {
+// judge decides what is to be done for whoever has s.held.
+func (s stand) judge(now time.Time, us stance) verdict {
 	switch {
 	case s.revision == 0:
 		return missing
-	case s.stored.Generation > held.Generation && !s.stored.Expired(now):
+	case s.stored.Generation > s.held.Generation && !s.stored.Expired(now):
 		return adopt
 	case s.token == "":
 		return nothing
@@ -115,6 +128,9 @@ func (s stand) judge(now time.Time, held credential.Credential, us stance) verdi
 	mark := s.renewal.Spending
 	switch {
 	case mark == nil || mark.Token != s.token: // a mark on another token concerns nobody any more
+		if !s.renewal.RenewedAt.IsZero() && now.Sub(s.renewal.RenewedAt).Abs() < apart {
+			return just
+		}
 		return s.unlessBackedOff(now, begin)
 	case mark.By == "" || mark.By == us.holder: // nobody is at it: of this process's renewals, this is the only one
 		if mark.Lost || us.sent {

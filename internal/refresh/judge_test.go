@@ -60,12 +60,13 @@ func TestJudge(t *testing.T) {
 			} else {
 				c.s.token = "t"
 			}
-			if got := c.s.judge(now, login(2, 0), c.us); got != c.want {
+			c.s.held = login(2, 0)
+			if got := c.s.judge(now, c.us); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
 	}
-	if got := (stand{}).judge(now, login(2, 0), stance{}); got != missing {
+	if got := (stand{held: login(2, 0)}).judge(now, stance{}); got != missing {
 		t.Errorf("no credential: got %d, want %d", got, missing)
 	}
 }

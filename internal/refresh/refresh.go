@@ -21,7 +21,9 @@
 // Surely not sent, or answered so that nothing was spent: it is removed, and the next try
 // is backed off from. The answer was lost: the same process reads again and sends once
 // more at once, since providers forgive that for a short while. Refused for good: the
-// token's keyed hash is remembered, it is never sent again, and the account is parked.
+// token's keyed hash is remembered, and it is never sent again. The access token beside it
+// goes on until it ends or is refused, and the account's state says so from now on (Ending);
+// then the account is parked.
 // A mark whose writer is silent is taken over when it is old by the clock AND this process
 // itself has watched it unchanged for a while: see TakeoverAfter. The token is then sent
 // once, and if that is refused, the account is parked because an answer was lost.
@@ -69,7 +71,8 @@ type Box interface {
 // Errors of Renew, to be told apart with errors.Is.
 var (
 	// ErrOwner reports that only the owner can go on: the login was refused for good, or
-	// there is nothing to renew it with. The account is parked by then.
+	// there is nothing to renew it with. By then the account is parked, or, while its access
+	// token lives, is known to end (account.Ending).
 	ErrOwner = errors.New("the login needs its owner")
 	// ErrTransient reports that there is no newer credential now and may be one later. With
 	// it comes provider.ErrNotEntitled where the plan does not include the use any more,
@@ -152,7 +155,7 @@ func New(o Options) (*Refresher, error) {
 }
 
 // Renew returns a credential of a later generation than held's, which expired, was refused
-// or is due: another process's where one is stored, else one that it renews. It returns
+// (held.Refused() then) or is due: another process's where one is stored, else one that it renews. It returns
 // soon after ctx ends, but for a token that was sent by then: what becomes of that is
 // awaited, for the sake of the others. The error wraps ErrOwner or ErrTransient.
 func (r *Refresher) Renew(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
@@ -251,11 +254,11 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 	if err := j.finish(ctx); err != nil {
 		return none, true, err
 	}
-	s, err := j.stand(ctx)
+	s, err := j.stand(ctx, held)
 	if err != nil {
 		return none, true, err
 	}
-	verdict := s.judge(j.Now(), held, j.stance(s))
+	verdict := s.judge(j.Now(), j.stance(s))
 	switch verdict {
 	case begin, repeat:
 		if j.closed.Load() {
@@ -279,10 +282,10 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 			j.Log.Debug("release a lease", "account", j.account.Name, "error", err) // it ends by itself
 		}
 	}()
-	if s, err = j.stand(ctx); err != nil {
+	if s, err = j.stand(ctx, held); err != nil {
 		return none, true, err
 	}
-	if again := s.judge(j.Now(), held, j.stance(s)); again != verdict {
+	if again := s.judge(j.Now(), j.stance(s)); again != verdict {
 		return none, false, nil
 	}
 	return j.exchange(ctx, s, verdict == repeat)
@@ -303,6 +306,9 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 		return credential.Credential{}, j.park(ctx, s, ReasonImpossible)
 	case missing:
 		return credential.Credential{}, fmt.Errorf("%w: the account has no credential", ErrOwner)
+	case just:
+		return credential.Credential{}, &LaterError{s.renewal.RenewedAt.Add(apart), fmt.Errorf("%w: it was renewed at %s, and the next try is not before %s",
+			ErrTransient, s.renewal.RenewedAt.Format(time.RFC3339), s.renewal.RenewedAt.Add(apart).Format(time.RFC3339))}
 	case silent:
 		since := s.renewal.Spending.Since
 		return credential.Credential{}, &LaterError{since.Add(TakeoverAfter), fmt.Errorf(

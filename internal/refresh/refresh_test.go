@@ -53,8 +53,10 @@ func TestEveryProvider(t *testing.T) {
 				if got := b.stored(); !got.IssuedAt.Equal(b.clock.now()) || !got.ExpiresAt.Equal(b.clock.now().Add(8*time.Hour)) || got.ClientID != issuertest.ClientID {
 					t.Errorf("got issued at %v, end %v, client %q; want now, in 8 h, and the login's own", got.IssuedAt, got.ExpiresAt, got.ClientID)
 				}
+				b.clock.advance(time.Minute)
 				b.issuer.Next(issuertest.Fault{Cut: true})
 				b.good(r, 3)
+				b.clock.advance(time.Minute)
 				b.issuer.Next(issuertest.Fault{Status: http.StatusBadGateway, Body: "<html>"})
 				b.bad(r, refresh.ErrTransient)
 				b.clock.advance(5 * time.Second)
@@ -78,6 +80,7 @@ func TestAnswerWithoutRefreshToken(t *testing.T) {
 	before := b.stored()
 	r := b.refresher(nil)
 	b.good(r, 2)
+	b.clock.advance(time.Minute)
 	b.good(b.refresher(nil), 3)
 	if got := b.stored(); got.Refresh.Reveal() != before.Refresh.Reveal() || got.ClientID != before.ClientID {
 		t.Error("got what the answer left out changed, want it kept")

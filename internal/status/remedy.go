@@ -1,6 +1,8 @@
 package status
 
 import (
+	"time"
+
 	"holdfast/internal/account"
 	"holdfast/internal/credentialfile"
 	"holdfast/internal/refresh"
@@ -16,31 +18,67 @@ var payAt = map[account.Provider]map[account.Kind]string{
 // Remedy is what the owner of a parked account does to have it used again; empty for all
 // others.
 func (a Account) Remedy() string {
+	if a.State != Parked {
+		return ""
+	}
+	return a.need().text
+}
+
+// need is what the owner of an account is to do: in a sentence without and with the
+// command, and the command.
+type need struct{ what, text, command string }
+
+// need is that of an account that is parked for Reason and ParkedFor.
+func (a Account) need() need {
 	again := "holdfast account clear " + a.Name
 	login := "holdfast account login " + a.Name + " --key-env VARIABLE"
-	anew := "give it a new key: " + login
+	anew := "give it a new key"
 	if a.Kind == account.Subscription {
 		login = "holdfast account login " + a.Name + " --import FILE"
-		anew = "log in with " + credentialfile.ClientOf(a.Provider) + " again and import its file: " + login
+		anew = "log in with " + credentialfile.ClientOf(a.Provider) + " again and import its file"
 	}
 	at := payAt[a.Provider][a.Kind]
+	byLogin := func(why string) need { return need{why + anew, why + anew + ": " + login, login} }
+	cleared := func(what string) need { return need{what, what + ", then: " + again, again} }
 	switch {
-	case a.State != Parked:
-		return ""
 	case a.Reason == refresh.ReasonRefused:
-		return "the provider does not renew this login any more; " + anew
+		return byLogin("the provider does not renew this login any more; ")
 	case a.Reason == refresh.ReasonAnswerLost:
-		return "the answer to a renewal was lost, and with it the new tokens; " + anew
+		return byLogin("the answer to a renewal was lost, and with it the new tokens; ")
 	case a.Reason == refresh.ReasonImpossible:
-		return "the login ended and has no refresh token; " + anew
+		return byLogin("the login ended and has no refresh token; ")
 	case a.Reason == refresh.ReasonNotEntitled:
-		return "the login is good, but its plan does not include this use; change the plan at " + at + ", then: " + again
+		return cleared("the login is good, but its plan does not include this use; change the plan at " + at)
 	case a.ParkedFor == account.BadCredential:
-		return anew
+		return byLogin("")
 	case a.ParkedFor == account.Funds && a.Kind == account.Subscription:
-		return "see to its plan or its extra usage at " + at + ", then: " + again
+		return cleared("see to its plan or its extra usage at " + at)
 	case a.ParkedFor == account.Funds:
-		return "see to its balance, its spending limit or its access at " + at + ", then: " + again
+		return cleared("see to its balance, its spending limit or its access at " + at)
 	}
-	return "mend what the provider refused, then: " + again + "; or give it a new credential: " + login
+	n := cleared("mend what the provider refused")
+	n.text += "; or give it a new credential: " + login
+	return n
+}
+
+// ends tells what waits for the owner: a parked account, and a login that goes on and is not
+// renewed any more.
+func (a *Account) ends(now time.Time, s account.State) {
+	e := s.Ending
+	switch {
+	case a.State == Parked:
+		n := a.need()
+		a.NeedsOwner = &NeedsOwner{What: n.what, Command: n.command}
+	case e != nil:
+		n := Account{Name: a.Name, Provider: a.Provider, Kind: a.Kind, Reason: e.Reason}.need()
+		a.NeedsOwner = &NeedsOwner{What: n.what, Command: n.command}
+		stops := "it serves until its access token is refused, and not longer: "
+		if ends := second(e.Until); !e.Until.IsZero() {
+			a.NeedsOwner.Until, stops = &ends, "it serves until "+instant(ends, now)+", and not longer: "
+			if !now.Before(ends) {
+				stops = "its login ended at " + ends.Format(minute) + ": "
+			}
+		}
+		a.Warning = stops + n.text
+	}
 }

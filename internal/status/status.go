@@ -86,7 +86,11 @@ type Account struct {
 	// LoginExpiresAt is when a login's access token ends, or ended; null for keys, and where
 	// it is not known.
 	LoginExpiresAt *time.Time `json:"login_expires_at"`
-	Windows        []Window   `json:"windows"`
+	// NeedsOwner is what only the account's owner can mend; null where there is nothing.
+	NeedsOwner *NeedsOwner `json:"needs_owner"`
+	// Warning says what is going to happen unless the owner acts, while the account serves.
+	Warning string   `json:"warning,omitempty"`
+	Windows []Window `json:"windows"`
 	// BlockedModels are families, or single models, that the account may not serve now.
 	BlockedModels []BlockedModel `json:"blocked_models"`
 	// Lacks are features that the provider refused the account lately.
@@ -99,6 +103,17 @@ type Account struct {
 	InFlight *int `json:"in_flight"`
 	// Serving: under policy order, new conversations go here now.
 	Serving bool `json:"serving"`
+}
+
+// NeedsOwner is what the owner of an account is to do.
+type NeedsOwner struct {
+	// What is wrong and what is to be done about it, in a sentence; Command is what ends it
+	// here.
+	What    string `json:"what"`
+	Command string `json:"command"`
+	// Until is when an account stops that still serves; null for one that does not serve, and
+	// where it is not known.
+	Until *time.Time `json:"until"`
 }
 
 // Window is what is known of one window.
@@ -233,6 +248,7 @@ func accountEntry(now time.Time, a account.Account, s account.State) Account {
 	case a.Draining:
 		entry.State = Draining
 	}
+	entry.ends(now, s)
 	return entry
 }
 

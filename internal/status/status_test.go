@@ -204,7 +204,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"at":"2027-03-04T10:15:00Z","accounts":[{"name":"marlow","provider":"anthropic","kind":"subscription","order":1,` +
-		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","parked_since":null,"login_expires_at":null,"windows":[],` +
+		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","parked_since":null,"login_expires_at":null,"needs_owner":null,"windows":[],` +
 		`"blocked_models":[],"lacks":[],"live_pins":0,` +
 		`"in_flight":null,"serving":false}],"providers":[{"name":"anthropic","policy":"score","serving":null,"best_headroom":0,` +
 		`"soonest_reset":null}],"totals":{"last_hour":{"kept":0,"moved":0,"new":0},"last_day":{"kept":0,"moved":0,"new":0}},"last_poll":null,"last_switch":null}`

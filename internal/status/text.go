@@ -109,10 +109,13 @@ func (a Account) Standing(at time.Time) string {
 	return text
 }
 
-// Remarks are what stands beside an account's standing, for a terminal: models and
-// features that it may not serve now.
+// Remarks are what stands beside an account's standing, for a terminal: its warning, and
+// models and features that it may not serve now.
 func (a Account) Remarks(at time.Time) []string {
 	var lines []string
+	if a.Warning != "" {
+		lines = append(lines, a.Warning)
+	}
 	for _, b := range a.BlockedModels {
 		lines = append(lines, b.Text(at))
 	}
@@ -122,10 +125,10 @@ func (a Account) Remarks(at time.Time) []string {
 	return lines
 }
 
-// Expiry says of an account whose login ended, and that does not wait for its owner, when
+// Expiry says of an account whose login ended, and that does not need its owner, when
 // that was and what becomes of it; empty for all others.
 func (a Account) Expiry(at time.Time) string {
-	if !a.expired(at) || a.State == Parked {
+	if !a.expired(at) || a.NeedsOwner != nil {
 		return ""
 	}
 	e := *a.LoginExpiresAt
