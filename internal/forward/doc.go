@@ -10,9 +10,9 @@
 //
 // Dialling, the TLS handshake, the wait for headers and the silence between two reads
 // have limits of their own; the whole has none, except the time that a platform gives
-// (Relay.Client's deadline). During silence a stream of events is
-// kept alive by comments, which clients ignore, and only between two events. A client
-// that stops reading is given up after a while.
+// (Relay.Client's deadline). During silence a stream of events is kept alive by what its
+// clients ignore, and only between two events. A client that stops reading is given up after
+// a while, and so is an upstream that keeps its connection open behind an answer that is over.
 //
 // # Never
 //

@@ -15,8 +15,8 @@ type Tap interface {
 	// Chunk is given the bytes of one read. The verdict Hold keeps them (and what was held
 	// before) back, Pass lets them go, Abandon ends the relay with nothing sent.
 	Chunk(p []byte) Verdict
-	// Boundary reports whether the bytes so far end between two events, where a comment
-	// may stand.
+	// Boundary reports whether the bytes so far end between two events, where another event or
+	// a comment may stand.
 	Boundary() bool
 }
 
@@ -27,12 +27,18 @@ const (
 	Pass Verdict = iota
 	Hold
 	Abandon
+	// Last lets a chunk go that has the answer's end: the body is waited for no longer than
+	// Linger, and however it ends then, the answer was whole.
+	Last
 )
 
-// Bounds of what may be held back.
 const (
-	MaxHeld    = 64 << 10
+	// MaxHeld and MaxHeldFor bound what may be held back.
+	MaxHeld    = 2 << 20
 	MaxHeldFor = 2 * time.Second
+	// Linger is how long the end of a body may come behind the answer's own. It comes along
+	// with it as a rule, and a connection whose body was read to its end is used again.
+	Linger = 250 * time.Millisecond
 )
 
 var (
@@ -62,8 +68,9 @@ type Relay struct {
 	Begin func()
 	// Tap reads along; nil passes everything.
 	Tap Tap
-	// Events: the body is a stream of events, so comments may be sent during silence.
-	Events bool
+	// KeepAlive is what is sent where the body is silent for Limits.KeepAlive, between two of
+	// its events; nil for a body that nothing may be put into.
+	KeepAlive []byte
 	// MayHold: the tap may hold chunks back. Since is when the headers arrived.
 	MayHold bool
 	Since   time.Time
@@ -77,15 +84,14 @@ type Relay struct {
 	begun     bool
 	ended     bool
 	held      []byte
-	passed    int64 // bytes that went to the client, comments aside
+	passed    int64     // bytes that went to the client, comments aside
+	over      time.Time // when the chunk came that has the answer's end
 	lastRead  time.Time
 	lastWrite time.Time
 	deadline  time.Time // of writes, as set last
 	failed    error     // why the relay must end: ErrClient or ErrIdle
 	watch     *time.Timer
 }
-
-var keepAlive = []byte(": keep-alive\n\n")
 
 const chunkSize = 32 << 10
 
@@ -137,6 +143,10 @@ func (r *Relay) chunk(p []byte) error {
 	}
 	if r.failed != nil {
 		return r.failed
+	}
+	if verdict == Last && r.over.IsZero() {
+		r.over = r.lastRead
+		r.watch.Reset(Linger)
 	}
 	if !r.begun {
 		switch {
@@ -213,7 +223,7 @@ func (r *Relay) fail(err error) error {
 }
 
 // keepsAlive reports whether silence is filled.
-func (r *Relay) keepsAlive() bool { return r.Events && r.Limits.KeepAlive > 0 }
+func (r *Relay) keepsAlive() bool { return r.KeepAlive != nil && r.Limits.KeepAlive > 0 }
 
 // patience is the time until watchOver has something to do. r.mu is held.
 func (r *Relay) patience(now time.Time) time.Duration {
@@ -224,7 +234,8 @@ func (r *Relay) patience(now time.Time) time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// watchOver ends an upstream that fell silent, and keeps a silent stream alive.
+// watchOver lets an upstream go whose answer is over, ends one that fell silent, and keeps a
+// silent stream alive.
 func (r *Relay) watchOver() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,6 +243,14 @@ func (r *Relay) watchOver() {
 		return
 	}
 	now := time.Now()
+	if !r.over.IsZero() {
+		if left := Linger - now.Sub(r.over); left > 0 {
+			r.watch.Reset(left)
+			return
+		}
+		r.Cancel()
+		return
+	}
 	if now.Sub(r.lastRead) >= r.Limits.Idle {
 		_ = r.fail(ErrIdle)
 		return
@@ -240,7 +259,7 @@ func (r *Relay) watchOver() {
 		r.lastWrite = now // looked at, also where no comment may stand
 		if r.begun && r.Tap != nil && r.Tap.Boundary() {
 			r.extendDeadline()
-			if _, err := r.W.Write(keepAlive); err != nil {
+			if _, err := r.W.Write(r.KeepAlive); err != nil {
 				_ = r.fail(ErrClient)
 				return
 			}
@@ -257,6 +276,8 @@ func (r *Relay) close(err error) error {
 	switch {
 	case r.failed != nil:
 		return r.failed
+	case !r.over.IsZero():
+		return nil
 	case errors.Is(r.Client.Err(), context.DeadlineExceeded):
 		return ErrTimeUp
 	case r.Client.Err() != nil:

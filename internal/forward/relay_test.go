@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,10 +44,12 @@ func (s *source) Read(p []byte) (int, error) {
 	return copy(p, next.text), nil
 }
 
-// tap holds until it sees content, and gives up on the word abandon.
+// tap holds until it sees content, gives up on the word abandon, and takes the word last for
+// the answer's end.
 type tap struct {
 	seen    strings.Builder
 	content bool
+	last    bool
 }
 
 func (t *tap) Chunk(p []byte) forward.Verdict {
@@ -56,6 +59,11 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 		return forward.Abandon
 	case strings.Contains(string(p), "content"):
 		t.content = true
+	case strings.Contains(string(p), "last"):
+		t.last = true
+	}
+	if t.last {
+		return forward.Last
 	}
 	if t.content {
 		return forward.Pass
@@ -64,8 +72,11 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 }
 
 func (t *tap) Boundary() bool {
-	return t.seen.Len() == 0 || strings.HasSuffix(t.seen.String(), "\n\n")
+	seen := t.seen.String()
+	return seen == "" || strings.HasSuffix(seen, "\n\n")
 }
+
+var comment = []byte(": keep-alive\n")
 
 // timed notes when each write came.
 type timed struct {
@@ -91,7 +102,7 @@ func run(t *testing.T, edit func(*forward.Relay, *timed, *source), parts ...part
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
 	src := &source{parts: parts, end: io.EOF, ctx: ctx}
 	limits := forward.DefaultLimits
-	limits.KeepAlive = 20 * time.Second
+	limits.KeepAlive = 15 * time.Second
 	r := &forward.Relay{
 		W: w, Client: t.Context(), Cancel: cancel, Limits: limits, Since: time.Now(), Length: -1,
 		Begin: func() { w.WriteHeader(http.StatusOK) }, Tap: &tap{},
@@ -117,7 +128,7 @@ func TestRelayPassesEveryReadAtOnce(t *testing.T) {
 }
 
 func TestRelayHoldsOpeningsBack(t *testing.T) {
-	hold := func(r *forward.Relay, _ *timed, _ *source) { r.MayHold, r.NeedBody, r.Events = true, true, true }
+	hold := func(r *forward.Relay, _ *timed, _ *source) { r.MayHold, r.NeedBody, r.KeepAlive = true, true, comment }
 	tests := []struct {
 		name  string
 		parts []part
@@ -126,7 +137,7 @@ func TestRelayHoldsOpeningsBack(t *testing.T) {
 	}{
 		{"until content comes", []part{{0, "open\n\n"}, {time.Second, "content\n\n"}}, time.Second, "open\n\ncontent\n\n"},
 		{"two seconds at most", []part{{0, "open\n\n"}, {5 * time.Second, "content\n\n"}}, 2 * time.Second, "open\n\ncontent\n\n"},
-		{"64 KiB at most", []part{{0, strings.Repeat("x", 32<<10)}, {0, strings.Repeat("y", 32<<10)}, {time.Second, "z"}, {time.Second, "content"}}, time.Second, strings.Repeat("x", 32<<10) + strings.Repeat("y", 32<<10) + "zcontent"},
+		{"2 MiB at most", append(slices.Repeat([]part{{0, strings.Repeat("x", 32<<10)}}, 64), part{time.Second, "z"}, part{time.Second / 2, "content"}), time.Second, strings.Repeat("x", 2<<20) + "zcontent"},
 		{"and lets them go at the end", []part{{0, "open\n\n"}}, 0, "open\n\n"},
 	}
 	for _, tt := range tests {
@@ -163,18 +174,18 @@ func TestRelayNeverGivesUpOnceSomethingWasSent(t *testing.T) {
 }
 
 func TestRelayKeepsSilentStreamsAlive(t *testing.T) {
-	events := func(r *forward.Relay, _ *timed, _ *source) { r.Events = true }
+	events := func(r *forward.Relay, _ *timed, _ *source) { r.KeepAlive = comment }
 	tests := []struct {
 		name  string
 		edit  func(*forward.Relay, *timed, *source)
 		parts []part
 		want  string
 	}{
-		{"between two events", events, []part{{0, "a\n\n"}, {50 * time.Second, "b\n\n"}}, "a\n\n: keep-alive\n\n: keep-alive\n\nb\n\n"},
-		{"before the first event", events, []part{{25 * time.Second, "a\n\n"}}, ": keep-alive\n\na\n\n"},
+		{"between two events", events, []part{{0, "a\n\n"}, {40 * time.Second, "b\n\n"}}, "a\n\n: keep-alive\n: keep-alive\nb\n\n"},
+		{"before the first event", events, []part{{25 * time.Second, "a\n\n"}}, ": keep-alive\na\n\n"},
 		{"never inside one", events, []part{{0, "a\n\nb"}, {50 * time.Second, "c\n\n"}}, "a\n\nbc\n\n"},
-		{"not while something goes on", events, []part{{19 * time.Second, "a\n\n"}, {19 * time.Second, "b\n\n"}, {19 * time.Second, "c\n\n"}}, "a\n\nb\n\nc\n\n"},
-		{"never where it is off", func(r *forward.Relay, _ *timed, _ *source) { r.Events, r.Limits.KeepAlive = true, 0 }, []part{{0, "a\n\n"}, {50 * time.Second, "b\n\n"}}, "a\n\nb\n\n"},
+		{"not while something goes on", events, []part{{14 * time.Second, "a\n\n"}, {14 * time.Second, "b\n\n"}, {14 * time.Second, "c\n\n"}}, "a\n\nb\n\nc\n\n"},
+		{"not where it is turned off", func(r *forward.Relay, _ *timed, _ *source) { r.KeepAlive, r.Limits.KeepAlive = comment, 0 }, []part{{0, "a\n\n"}, {50 * time.Second, "b"}}, "a\n\nb"},
 		{"never in another body", nil, []part{{0, "a\n\n"}, {50 * time.Second, "b"}}, "a\n\nb"},
 	}
 	for _, tt := range tests {
@@ -182,6 +193,46 @@ func TestRelayKeepsSilentStreamsAlive(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if w, err, _ := run(t, tt.edit, tt.parts...); err != nil || w.Body.String() != tt.want {
 					t.Errorf("got %q, %v, want %q", w.Body, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRelayEndsWhenTheAnswerIsOver is field case a-stream-that-is-over: whatever the
+// connection does behind the answer's own end, the client's answer ends soon, and well.
+func TestRelayEndsWhenTheAnswerIsOver(t *testing.T) {
+	const long = 24 * time.Hour
+	noise := slices.Repeat([]part{{60 * time.Millisecond, ": x\n\n"}}, 100)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		name  string
+		edit  func(*forward.Relay, *timed, *source)
+		parts []part
+		body  string
+		after time.Duration
+	}{
+		{"the body ends with it", nil, []part{{0, "last\n\n"}}, "last\n\n", 0},
+		{"the body ends a little later", nil, []part{{0, "last\n\n"}, {forward.Linger - 1, "usage\n\n"}}, "last\n\nusage\n\n", forward.Linger - 1},
+		{"the connection stays open", nil, []part{{0, "content\n\n"}, {time.Second, "last\n\n"}, {long, "x"}}, "content\n\nlast\n\n", time.Second + forward.Linger},
+		{"it stays open behind a held opening", func(r *forward.Relay, _ *timed, _ *source) { r.MayHold, r.NeedBody = true, true }, []part{{0, "open\n\n"}, {0, "last\n\n"}, {long, "x"}}, "open\n\nlast\n\n", forward.Linger},
+		{"something comes all the time", nil, append([]part{{0, "last\n\n"}}, noise...), "last\n\n" + strings.Repeat(": x\n\n", 4), forward.Linger},
+		{"it is not kept alive", func(r *forward.Relay, _ *timed, _ *source) {
+			r.KeepAlive, r.Limits.KeepAlive = comment, 50*time.Millisecond
+		}, []part{{0, "last\n\n"}, {long, "x"}}, "last\n\n", forward.Linger},
+		{"the connection breaks", func(_ *forward.Relay, _ *timed, s *source) { s.end = errors.New("reset") }, []part{{0, "last\n\n"}}, "last\n\n", 0},
+		{"the client needs no more", func(r *forward.Relay, _ *timed, s *source) { r.Client, s.end = gone, context.Canceled }, []part{{0, "last\n\n"}}, "last\n\n", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				w, err, _ := run(t, c.edit, c.parts...)
+				if err != nil || w.Body.String() != c.body {
+					t.Errorf("got %q, %v, want %q", w.Body, err, c.body)
+				}
+				if after := time.Since(start); after != c.after {
+					t.Errorf("got an end after %v, want %v", after, c.after)
 				}
 			})
 		})
@@ -208,8 +259,8 @@ func TestRelayPatience(t *testing.T) {
 	t.Run("silence for ever is not", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			w, err, begun := run(t, func(r *forward.Relay, _ *timed, _ *source) { r.Events = true }, part{0, "a\n\n"}, part{24 * time.Hour, "b"})
-			if !errors.Is(err, forward.ErrIdle) || !begun || !strings.HasPrefix(w.Body.String(), "a\n\n: keep-alive\n\n") {
+			w, err, begun := run(t, func(r *forward.Relay, _ *timed, _ *source) { r.KeepAlive = comment }, part{0, "a\n\n"}, part{24 * time.Hour, "b"})
+			if !errors.Is(err, forward.ErrIdle) || !begun || !strings.HasPrefix(w.Body.String(), "a\n\n: keep-alive\n") {
 				t.Errorf("got %v, %q", err, w.Body)
 			}
 			if waited := time.Since(start); waited != idle {

@@ -18,16 +18,16 @@ type Limits struct {
 	TLS     time.Duration // the handshake
 	Headers time.Duration // from the attempt's beginning to the answer's headers; 0 is no limit
 	Idle    time.Duration // between two reads of the answer's body
-	// KeepAlive is how long a stream of events may be silent before the client is sent a
-	// comment; 0 is never.
+	// KeepAlive is how long a stream of events may be silent before the client is sent
+	// something that it ignores; 0 is never.
 	KeepAlive time.Duration
 	// Write is how long the client may take to accept a write.
 	Write time.Duration
 }
 
 // DefaultLimits are those that are no settings: Headers and KeepAlive are the owner's to
-// choose. Claude Code gives a stream up after 300 s without a byte, which the comments
-// prevent, and thinking pauses of nearly that length have been seen.
+// choose. Claude Code gives a stream up after 300 s without a byte, which keeping it
+// alive prevents, and thinking pauses of nearly that length have been seen.
 var DefaultLimits = Limits{
 	Dial:  10 * time.Second,
 	TLS:   10 * time.Second,

@@ -223,7 +223,10 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	x.usedObjects(i, a)
 	t := newTap(x, i, a)
 	relay := x.relay(a)
-	relay.Tap, relay.Events, relay.MayHold, relay.NeedBody = t, t.comments, t.mayHold, t.inference
+	relay.Tap, relay.MayHold, relay.NeedBody = t, t.mayHold, t.inference
+	if t.insertable {
+		relay.KeepAlive = t.dialect.KeepAlive()
+	}
 	err := relay.Run(a.resp.Body)
 	t.close()
 	x.report.usage = t.usage
@@ -243,11 +246,14 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 		}
 		return account.Rejection{}
 	}
-	if t.ended && errors.Is(err, forward.ErrClient) {
+	if t.over() && errors.Is(err, forward.ErrClient) {
 		err = nil // it had all that there was to say, and some clients do not wait for the connection's end
 	}
 	if err == nil && t.unfinished() {
 		err = forward.ErrCut
+	}
+	if t.events && !t.content && err != nil && !errors.Is(err, forward.ErrClient) {
+		x.unpin()
 	}
 	x.report.outcome = "served"
 	last := lesson{served: err == nil && x.heals(i)}
@@ -269,25 +275,26 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	return account.Rejection{}
 }
 
-// settle ends an exchange whose answer was begun.
+// settle ends an exchange whose answer was begun. A cut answer never ends well: it gets an
+// error event where one may stand, and otherwise its connection is broken off.
 func (x *exchange) settle(a *answer, err error, boundary bool) {
 	defer a.close()
 	switch {
 	case err == nil:
 	case errors.Is(err, forward.ErrClient):
-		x.report.outcome = "client-left"
-		if !x.begun() {
-			return
-		}
-		x.report.err = nil
+		// It may have closed only its own half of the connection, and still read.
+		x.report.outcome, x.broken = "client-left", x.begun()
 	default:
 		x.report.outcome, x.report.err = "cut", err
-		if boundary && x.prov != nil {
-			// Between two events an error event in the client's own dialect is well formed.
-			_, _ = x.w.Write(x.prov.StreamError(cut(err)))
-			return
+		if boundary {
+			r := cut(err)
+			r.Dialect = x.dialect()
+			if event := x.prov.StreamError(r); event != nil {
+				_, _ = x.w.Write(event) // between two events it is well formed
+				return
+			}
 		}
-		x.report.err = errors.Join(err, errAbort)
+		x.broken = true
 	}
 }
 

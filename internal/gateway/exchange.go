@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -62,6 +63,7 @@ type exchange struct {
 
 	counted  bool // among the open requests
 	bodyRead bool // to its end; what is left of one must not hold an answer up
+	broken   bool // the answer that was begun must not end well
 	// writes are the store writes that run beside the answer; the exchange ends after them.
 	writes sync.WaitGroup
 	report report
@@ -99,14 +101,10 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // Unwrap lets a response controller reach the connection.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// errAbort makes finish break the connection off, so that the client sees a broken answer
-// and never a clean end.
-var errAbort = errors.New("the answer was broken off")
-
 // finish ends the exchange on every path: it turns a panic into an answer or a broken
 // connection, answers where nothing did, waits for the writes and logs.
 func (x *exchange) finish() {
-	abort := false
+	abort := x.broken
 	switch p := recover(); p {
 	case nil:
 	case http.ErrAbortHandler: // this very value is net/http's convention
@@ -120,9 +118,6 @@ func (x *exchange) finish() {
 		} else {
 			abort = true
 		}
-	}
-	if errors.Is(x.report.err, errAbort) {
-		abort = true
 	}
 	switch {
 	case x.w.status != 0 || abort:
@@ -139,8 +134,32 @@ func (x *exchange) finish() {
 	x.logLine()
 	x.measure()
 	if abort {
-		panic(http.ErrAbortHandler)
+		x.breakOff()
 	}
+}
+
+// breakOff ends the connection so that the client sees a broken answer. In HTTP/1.0 the end
+// of the connection is how an answer without a length ends well, so it is reset there.
+func (x *exchange) breakOff() {
+	if x.w.status != 0 && !x.r.ProtoAtLeast(1, 1) {
+		if conn, _, err := http.NewResponseController(x.w).Hijack(); err == nil {
+			reset(conn)
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// reset closes a connection with what was not sent yet thrown away, which makes the
+// kernel send RST.
+func reset(conn net.Conn) {
+	tcp := conn
+	if c, ok := conn.(interface{ NetConn() net.Conn }); ok { // below TLS
+		tcp = c.NetConn()
+	}
+	if l, ok := tcp.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+	_ = tcp.Close()
 }
 
 // beside runs a store write beside the answer.
@@ -219,6 +238,14 @@ func (x *exchange) forProvider(name account.Provider) {
 		return
 	}
 	x.run(x.plan())
+}
+
+// dialect is the one that the client speaks; empty until the provider is known.
+func (x *exchange) dialect() provider.Dialect {
+	if x.prov == nil {
+		return ""
+	}
+	return x.prov.Dialect(x.route.Path)
 }
 
 // speaks settles the provider, or refuses one that this gateway does not have.

@@ -168,7 +168,7 @@ func TestKeepAliveSetting(t *testing.T) {
 					overrides["keep_alive"] = setting
 				}
 				w := newQuiet(t, slow{body: 50 * time.Second, media: "text/event-stream"}, overrides).ask(t.Context(), true)
-				if got := strings.Count(w.Body.String(), "keep-alive"); got != want {
+				if got := strings.Count(w.Body.String(), pingEvent); got != want {
 					t.Errorf("got %d signs of life, want %d, in %q", got, want, w.Body)
 				}
 			})

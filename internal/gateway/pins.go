@@ -53,6 +53,15 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 	return won, nil
 }
 
+// unpin ends the pin that this exchange made: its conversation's first turn failed before
+// any content, so nothing is cached for it.
+func (x *exchange) unpin() {
+	if x.sit.Fresh {
+		x.restorePin()
+		x.sit.Pin = nil
+	}
+}
+
 // restorePin undoes what this exchange did to the pin when no account served it after all:
 // the conversation's cache is where it was, and one that has none yet begins anew. It is
 // only tidy, so a failure is not heeded: the next request plans by what is stored.

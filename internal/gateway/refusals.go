@@ -25,7 +25,7 @@ func (x *exchange) refuse(r provider.Refusal) {
 	if x.report.outcome == "" {
 		x.report.outcome = "refused"
 	}
-	x.report.refusal, r.Request = r.Kind, x.id
+	x.report.refusal, r.Request, r.Dialect = r.Kind, x.id, x.dialect()
 	h := x.w.Header()
 	extra, body := http.Header(nil), []byte(nil)
 	if x.prov != nil {

@@ -33,7 +33,7 @@ func (x *exchange) run(p placement.Plan) {
 				x.refuse(x.withoutAnswer())
 				return
 			}
-			if x.sit.Sent > 1 {
+			if x.sit.Sent > 1 || x.sit.Fresh {
 				x.restorePin()
 			}
 			x.handBack(last)
@@ -190,9 +190,7 @@ func (x *exchange) unreachable(err error) {
 		return
 	}
 	x.report.err = err
-	if x.sit.Fresh {
-		x.restorePin() // nothing was reached, so nothing is cached
-	}
+	x.unpin() // nothing was reached, so nothing is cached
 	if errors.Is(err, forward.ErrNoHeaders) {
 		x.refuse(noHeaders(x.name, x.report.account, x.limits().Headers))
 		return
@@ -203,9 +201,7 @@ func (x *exchange) unreachable(err error) {
 // notAnswered ends an exchange whose attempt brought an answer that no provider gives.
 func (x *exchange) notAnswered(err error) {
 	x.report.err = err
-	if x.sit.Fresh {
-		x.restorePin()
-	}
+	x.unpin()
 	x.refuse(notAnswered(x.name))
 }
 

@@ -238,7 +238,7 @@ func TestUpstreamFallsSilent(t *testing.T) {
 	gate := upstreamtest.NewGate()
 	b.account("marlow").Queue(upstreamtest.Good(nil).With(upstreamtest.HeldAfter(4, gate)))
 	r := b.do(ask{session: session(1), stream: true, url: url})
-	if !strings.Contains(r.body, ": keep-alive\n\n") || strings.Count(r.body, "event: error") != 1 || !strings.Contains(r.body, "silent") {
+	if !strings.Contains(r.body, "event: ping\ndata: {\"type\": \"ping\"}\n\n") || strings.Count(r.body, "event: error") != 1 || !strings.Contains(r.body, "silent") {
 		t.Errorf("got\n%s", r.body)
 	}
 	<-b.up.Requests()[0].Left()

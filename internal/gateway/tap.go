@@ -22,26 +22,30 @@ const (
 	maxDecoded = 64 << 20
 )
 
-// tap reads along with an answer: it finds usage and errors, and says how long an
-// opening may be held back. It never changes a byte; if it cannot read, only our
+// tap reads along with an answer: it finds usage, errors and the answer's own end, and says
+// how long an opening may be held back. It never changes a byte; if it cannot read, only our
 // accounting suffers.
 type tap struct {
-	x         *exchange
-	i         int
-	a         *answer
-	inference bool
-	events    bool // the body is a stream of events
-	comments  bool // comments may be sent during silence
-	mayHold   bool
-	page      bool // the body is a web page
+	x          *exchange
+	i          int
+	a          *answer
+	inference  bool
+	dialect    provider.Dialect
+	events     bool // the body is a stream of events
+	insertable bool // between two of its events something may be put in
+	mayHold    bool
+	page       bool // the body is a web page
 
 	parser  sse.Parser
 	coded   bool        // the answer is compressed
 	decoder *coding.Tap // of a compressed answer
+	unread  bool        // the decoder could not read it to its end
 	started bool
 	content bool // content has begun
 	ended   bool // the stream's own end came
+	failed  bool // an event said that the stream failed
 	framed  bool // a stream of events, by its type or by what came
+	choices provider.Choices
 	verdict forward.Verdict
 	whole   []byte // of a JSON answer
 	most    int    // of it to keep
@@ -58,7 +62,7 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	h := a.resp.Header
 	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
 	media = strings.TrimSpace(media)
-	t := &tap{x: x, i: i, a: a}
+	t := &tap{x: x, i: i, a: a, dialect: x.dialect()}
 	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode < 300
 	// A request that asked for a stream gets one, whatever the answer calls itself.
 	t.events = media == "text/event-stream" || (x.req.Stream && media != "application/json")
@@ -66,9 +70,10 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	t.page = t.inference && media == "text/html"
 	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
 		t.coded = true
-		t.decoder, _ = coding.NewTap(h.Values("Content-Encoding"), maxDecoded, t.read) // an unknown coding is passed on unread
+		t.decoder, _ = coding.NewTap(h.Values("Content-Encoding"), maxDecoded, t.read)
+		t.unread = t.decoder == nil // an unknown coding is passed on unread
 	}
-	t.comments = t.events && !t.coded && a.resp.ContentLength < 0
+	t.insertable = t.events && !t.coded && a.resp.ContentLength < 0
 	t.objects.begin(x, i, a)
 	switch {
 	case t.inference:
@@ -104,8 +109,18 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 		return forward.Hold
 	}
 	t.tell()
+	if t.failedEarly() {
+		t.x.unpin()
+	}
+	if t.over() {
+		return forward.Last
+	}
 	return forward.Pass
 }
+
+// over reports whether the answer has said itself that it is at its end, well or not. A
+// stream in no known dialect is at its end when its body is.
+func (t *tap) over() bool { return t.dialect != "" && (t.ended || t.failed) }
 
 // read takes plain bytes of the body.
 func (t *tap) read(p []byte) {
@@ -141,12 +156,20 @@ func (t *tap) event(name string, data []byte) {
 	if r, ok := prov.EventReading(name, data, at); ok {
 		t.learn(r)
 	}
+	if t.dialect == provider.Chat && !t.ended {
+		t.choices.Read(data)
+	}
+	if data == nil && name == "" { // too large to be held, and not JSON
+		t.content = true
+		return
+	}
 	switch prov.Event(name, data) {
 	case provider.Content:
 		t.content = true
 	case provider.Terminal:
 		t.content, t.ended = true, true
 	case provider.Failure:
+		t.failed = true
 		t.fail(data, at)
 	case provider.Opening:
 	}
@@ -193,22 +216,27 @@ func (t *tap) fail(data []byte, at time.Time) {
 	}
 }
 
+// failedEarly reports whether the stream failed before any content. What asks again must
+// find that no pin was left by it, so it is ended before the client hears of the failure.
+func (t *tap) failedEarly() bool { return t.failed && !t.content && t.verdict != forward.Abandon }
+
 // unfinished reports whether a stream stopped without its own end and without an error:
-// the connection closed in order, yet the answer is not whole.
+// the body ended in order, yet the answer is not whole. Of Chat Completions it is, too, where
+// each choice has its finish reason.
 func (t *tap) unfinished() bool {
-	return t.inference && t.framed && !t.coded && !t.ended && !t.rejection.Rejected()
+	return t.dialect != "" && t.framed && !t.unread && !t.over() && !t.choices.Finished()
 }
 
 // Boundary implements forward.Tap.
 func (t *tap) Boundary() bool { return t.events && t.parser.Boundary() }
 
 // boundary reports whether an event of ours may stand at the end of what was sent.
-func (t *tap) boundary() bool { return t.comments && t.parser.Boundary() }
+func (t *tap) boundary() bool { return t.insertable && t.parser.Boundary() }
 
 // close ends the reading along.
 func (t *tap) close() {
 	if t.decoder != nil {
-		_ = t.decoder.Close() // only our accounting suffers
+		t.unread = t.decoder.Close() != nil // only our accounting suffers
 	}
 	if !t.events && t.inference && len(t.whole) > 0 {
 		t.usage = t.x.prov.BodyUsage(t.whole)

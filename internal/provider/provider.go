@@ -112,6 +112,8 @@ const (
 type Refusal struct {
 	Kind   RefusalKind
 	Status int
+	// Dialect is the one that the client speaks; empty where that is not known.
+	Dialect Dialect
 	// Message is one sentence that tells the owner what to do.
 	Message string
 	// Request is the gateway's id of the request, which some providers' errors repeat;
@@ -132,6 +134,8 @@ type Provider interface {
 	Looker
 	Keeper
 
+	// Dialect is the one that clients speak on a path (the provider's own spelling).
+	Dialect(path string) Dialect
 	// Inspect makes a Request of a client's request to path (the provider's own spelling,
 	// decoded, e.g. /v1/messages). It reads headers and facts only.
 	Inspect(method, path string, h http.Header, f body.Facts) Request
@@ -167,7 +171,8 @@ type Provider interface {
 	// Refuse renders a refusal as the provider's own error: headers to add and a body.
 	// Status, the wait (Refusal.Wait) and the X-Holdfast headers are the gateway's.
 	Refuse(r Refusal, now time.Time) (http.Header, []byte)
-	// StreamError renders an error event for a stream that cannot go on.
+	// StreamError renders an error event for a stream of r.Dialect that cannot go on; nil
+	// where there is no such event.
 	StreamError(r Refusal) []byte
 }
 

@@ -1,12 +1,12 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Refuse implements provider.Provider.
@@ -19,7 +19,11 @@ func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) 
 	if r.Kind == provider.Exhausted {
 		exhausted(h, r, r.Until(now))
 	}
-	return h, append(envelope(r), '\n')
+	d := r.Dialect
+	if d == "" {
+		d = provider.Messages
+	}
+	return h, append(failed(r).Body(d), '\n')
 }
 
 // exhausted tells of the spent window in Anthropic's own headers. The utilization is left
@@ -47,26 +51,13 @@ func exhausted(h http.Header, r provider.Refusal, until time.Time) {
 }
 
 // StreamError implements provider.Provider.
-func (Provider) StreamError(r provider.Refusal) []byte {
-	return append(append([]byte("event: error\ndata: "), envelope(r)...), "\n\n"...)
-}
+func (Provider) StreamError(r provider.Refusal) []byte { return failed(r).Event(r.Dialect) }
 
-func envelope(r provider.Refusal) []byte {
-	type inner struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
+// failed puts a refusal into Anthropic's words.
+func failed(r provider.Refusal) dialect.Failure {
+	f := dialect.Failure{Type: typeOf(r.Status), Code: string(r.Kind), Message: r.Message, Request: r.Request}
+	if f.Message == "" {
+		f.Message = http.StatusText(r.Status)
 	}
-	text := r.Message
-	if text == "" {
-		text = http.StatusText(r.Status)
-	}
-	b, err := json.Marshal(struct {
-		Type      string `json:"type"`
-		Error     inner  `json:"error"`
-		RequestID string `json:"request_id,omitempty"`
-	}{"error", inner{typeOf(r.Status), text}, r.Request})
-	if err != nil {
-		panic("anthropic: a struct of strings always encodes: " + err.Error())
-	}
-	return b
+	return f
 }

@@ -104,7 +104,7 @@ func TestRefuseBody(t *testing.T) {
 		{409, "conflict_error"}, {413, "request_too_large"}, {415, "invalid_request_error"}, {426, "invalid_request_error"}, {429, "rate_limit_error"},
 		{500, "api_error"}, {502, "api_error"}, {503, "api_error"}, {504, "timeout_error"}, {529, "overloaded_error"},
 	} {
-		r := provider.Refusal{Kind: provider.Internal, Status: c.status, Message: "Say \"so\" <here>.\nThen wait.", Request: "hr_1"}
+		r := provider.Refusal{Kind: provider.Internal, Status: c.status, Message: "Say \"so\" <here>.\nThen wait.", Request: "hr_1", Dialect: provider.Messages}
 		_, plain := anthropic.Provider{}.Refuse(r, t0)
 		stream := anthropic.Provider{}.StreamError(r)
 		data, ok := bytes.CutPrefix(stream, []byte("event: error\ndata: "))

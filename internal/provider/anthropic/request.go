@@ -46,6 +46,9 @@ func below(path, root string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
+// Dialect implements provider.Provider.
+func (Provider) Dialect(path string) provider.Dialect { return provider.DialectOf(path) }
+
 // Inspect implements provider.Provider.
 //
 // Bound are the requests that name a file or a container, which exist in one workspace.

@@ -21,11 +21,14 @@ func (Provider) Event(name string, data []byte) provider.Meaning {
 	switch name {
 	case "message_start", "ping":
 		return provider.Opening
-	case "":
-		if len(data) == 0 {
+	case "": // as in Chat Completions, which Anthropic serves too
+		switch {
+		case len(data) == 0:
 			return provider.Opening // no event at all
+		case dialect.IsDone(data):
+			return provider.Terminal
 		}
-		return provider.Content
+		return dialect.Chunk(data)
 	case "content_block_start":
 		if isEmptyBlock(data) {
 			return provider.Opening

@@ -1,5 +1,6 @@
-// Package dialect reads what several providers write alike: the stream of Chat
-// Completions, which names no events, and JSON values of a type that cannot be relied on.
+// Package dialect reads and writes what is alike at several providers: the stream of Chat
+// Completions, which names no events; the errors of each dialect; and JSON values
+// of a type that cannot be relied on.
 //
 // A value that is missing, or of another type than expected, is dropped alone: Text,
 // Number and Tokens never make a document unreadable. What an event of a provider's own

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/internal/limits"
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Refuse implements provider.Provider.
@@ -25,27 +26,10 @@ func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) 
 	}{e}), '\n')
 }
 
-// StreamError implements provider.Provider. It cannot know which of the two kinds of
-// stream it ends, so it speaks both: Codex ignores a bare error event and understands
-// response.failed (and asks again by itself, its answer being incomplete), while clients of
-// Chat Completions look for a member named error in the data of any event. Neither is a
-// clean end.
+// StreamError implements provider.Provider.
 func (Provider) StreamError(r provider.Refusal) []byte {
 	e := errorOf(r)
-	type failed struct {
-		Object string `json:"object"`
-		Status string `json:"status"`
-		Error  inner  `json:"error"`
-		Output []any  `json:"output"`
-		Usage  any    `json:"usage"`
-	}
-	b := encode(struct {
-		Type     string `json:"type"`
-		Sequence int    `json:"sequence_number"`
-		Response failed `json:"response"`
-		Error    inner  `json:"error"`
-	}{"response.failed", 0, failed{Object: "response", Status: "failed", Error: e, Output: []any{}}, e})
-	return append(append([]byte("event: response.failed\ndata: "), b...), "\n\n"...)
+	return dialect.Failure{Type: e.Type, Code: e.Code, Message: e.Message, Request: r.Request}.Event(r.Dialect)
 }
 
 // inner is OpenAI's error object.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,34 +115,27 @@ func TestRefuseIsReadBack(t *testing.T) {
 }
 
 // informational-event-read-as-terminal: Codex heeds response.failed alone, clients of Chat
-// Completions an error member.
+// Completions an error member. What we say in a stream we understand ourselves.
 func TestStreamError(t *testing.T) {
 	p := openai.Provider{}
-	r := provider.Refusal{Kind: provider.UpstreamUnreachable, Status: 502, Message: "holdfast: the answer\nbroke off."}
-	stream := p.StreamError(r)
-	data, ok := bytes.CutPrefix(stream, []byte("event: response.failed\ndata: "))
-	data, end := bytes.CutSuffix(data, []byte("\n\n"))
-	if !ok || !end || bytes.ContainsAny(data, "\r\n") {
-		t.Fatalf("got %q, want one event of one data line", stream)
+	for d, prefix := range map[provider.Dialect]string{provider.Responses: "event: response.failed\ndata: ", provider.Chat: "data: "} {
+		r := provider.Refusal{Kind: provider.UpstreamUnreachable, Status: 502, Message: "holdfast: the answer\nbroke off.", Dialect: d}
+		data, ok := bytes.CutPrefix(p.StreamError(r), []byte(prefix))
+		if got := refused(t, data); !ok || got.Message != r.Message || got.Type != "server_error" || got.Code != "server_error" {
+			t.Errorf("%s: got %s", d, data)
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(prefix, "event: "), "\ndata: ")
+		if d == provider.Chat {
+			name = ""
+		}
+		if got := p.Event(name, data); got != provider.Failure {
+			t.Errorf("%s: got meaning %v of our own event, want a failure", d, got)
+		}
+		if x := p.Classify(provider.Answer{Status: 200, InStream: true, Body: data, At: t0}); x.Kind != account.Overload {
+			t.Errorf("%s: got kind %s of our own event, want overload", d, x.Kind)
+		}
 	}
-	var got struct {
-		Type     string `json:"type"`
-		Response struct {
-			Status string `json:"status"`
-			Error  wire   `json:"error"`
-		} `json:"response"`
-		Error wire `json:"error"`
-	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Type != "response.failed" || got.Response.Status != "failed" || got.Response.Error != got.Error || got.Error.Message != r.Message || got.Error.Code != "server_error" {
-		t.Errorf("got %s, want a failed response whose error says so", data)
-	}
-	if got := p.Event("response.failed", data); got != provider.Failure {
-		t.Errorf("got meaning %v of our own event, want a failure", got)
-	}
-	if x := p.Classify(provider.Answer{Status: 200, InStream: true, Body: data, At: t0}); x.Kind != account.Overload {
-		t.Errorf("got kind %s of our own event, want overload", x.Kind)
+	if got := p.StreamError(provider.Refusal{Status: 502}); got != nil {
+		t.Errorf("got %q for a stream in no dialect, want nothing", got)
 	}
 }

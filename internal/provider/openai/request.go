@@ -54,6 +54,9 @@ func spelled(path string) string {
 	return path
 }
 
+// Dialect implements provider.Provider.
+func (Provider) Dialect(path string) provider.Dialect { return provider.DialectOf(spelled(path)) }
+
 // Inspect implements provider.Provider.
 //
 // Bound are all requests of Codex, which always asks for encrypted reasoning, and those

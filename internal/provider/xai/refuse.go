@@ -6,42 +6,32 @@ import (
 	"time"
 
 	"holdfast/internal/provider"
+	"holdfast/internal/provider/dialect"
 )
 
 // Refuse implements provider.Provider.
 //
 // The body is xAI's flat one: the Grok CLI expects it, and OpenAI's SDKs show its error as
-// the message. xAI has no header for a reset, so a spent window is told by Retry-After and
+// the message. Clients of Messages get the body of that dialect, since Anthropic's SDKs find
+// a message there alone. xAI has no header for a reset, so a spent window is told by Retry-After and
 // the message. The code never says spending-limit or free-usage: clients would send the
 // owner to a shop, though it is the time that helps.
 func (Provider) Refuse(r provider.Refusal, _ time.Time) (http.Header, []byte) {
 	h := http.Header{"Content-Type": {"application/json"}}
+	if r.Dialect == provider.Messages {
+		return h, append(failed(r).Body(r.Dialect), '\n')
+	}
 	return h, append(encode(struct {
 		Code  string `json:"code"`
 		Error string `json:"error"`
 	}{codeOf(r.Status), message(r)}), '\n')
 }
 
-// StreamError implements provider.Provider. Which dialect the stream speaks is not known
-// here, so the event is an error in each: Responses has code and message beside the type,
-// with a sequence number that strict readers require; Chat Completions, and the SDKs that
-// read either, look for an error object; Messages has that object under the type error.
-func (Provider) StreamError(r provider.Refusal) []byte {
-	type inner struct {
-		Type    string `json:"type"`
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	code, words := codeOf(r.Status), message(r)
-	data := encode(struct {
-		Type     string  `json:"type"`
-		Code     string  `json:"code"`
-		Message  string  `json:"message"`
-		Param    *string `json:"param"`
-		Sequence int     `json:"sequence_number"`
-		Error    inner   `json:"error"`
-	}{"error", code, words, nil, 0, inner{typeOf(r.Status), code, words}})
-	return append(append([]byte("event: error\ndata: "), data...), "\n\n"...)
+// StreamError implements provider.Provider.
+func (Provider) StreamError(r provider.Refusal) []byte { return failed(r).Event(r.Dialect) }
+
+func failed(r provider.Refusal) dialect.Failure {
+	return dialect.Failure{Type: typeOf(r.Status), Code: codeOf(r.Status), Message: message(r), Request: r.Request}
 }
 
 func message(r provider.Refusal) string {
@@ -81,7 +71,7 @@ func codeOf(status int) string {
 	return "invalid-argument"
 }
 
-// typeOf is the error type that goes with a status in the Messages dialect.
+// typeOf is the error type that goes with a status.
 func typeOf(status int) string {
 	switch {
 	case status == http.StatusUnauthorized:

@@ -37,35 +37,33 @@ func TestRefuseBody(t *testing.T) {
 	}
 }
 
-// The event must be an error to whoever reads it: by its type and message (Responses), by
-// an error object (Chat Completions), by both (Messages).
+// Clients of Messages get an error in that dialect; of it Anthropic's SDKs show the message.
+func TestRefuseInMessages(t *testing.T) {
+	_, b := xai.Provider{}.Refuse(provider.Refusal{Kind: provider.NoAccount, Status: 503, Message: "None.", Dialect: provider.Messages}, t0)
+	if got, want := string(b), `{"type":"error","error":{"type":"api_error","message":"None."}}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What we say in a stream we understand ourselves, in each dialect.
 func TestStreamError(t *testing.T) {
-	stream := xai.Provider{}.StreamError(provider.Refusal{Kind: provider.UpstreamUnreachable, Status: 502, Message: "It broke\noff."})
-	data, ok := bytes.CutPrefix(stream, []byte("event: error\ndata: "))
-	data, end := bytes.CutSuffix(data, []byte("\n\n"))
-	if !ok || !end || bytes.ContainsAny(data, "\r\n") {
-		t.Fatalf("got %q, want one event of one data line", stream)
-	}
-	var got struct {
-		Type, Code, Message string
-		Sequence            *int `json:"sequence_number"`
-		Error               struct{ Type, Code, Message string }
-	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Type != "error" || got.Code != "unavailable" || got.Message != "It broke\noff." || got.Sequence == nil ||
-		got.Error.Type != "api_error" || got.Error.Code != "unavailable" || got.Error.Message != got.Message {
-		t.Errorf("got %s, want an error in each dialect", data)
-	}
-	for _, name := range []string{"error", ""} {
-		if m := (xai.Provider{}).Event(name, data); m != provider.Failure {
-			t.Errorf("read back under the name %q: got %v, want a failure", name, m)
+	p := xai.Provider{}
+	for d, name := range map[provider.Dialect]string{provider.Responses: "response.failed", provider.Chat: "", provider.Messages: "error"} {
+		stream := p.StreamError(provider.Refusal{Kind: provider.UpstreamUnreachable, Status: 502, Message: "It broke\noff.", Dialect: d})
+		_, data, _ := bytes.Cut(stream, []byte("data: "))
+		var got struct {
+			Error struct{ Type, Message string }
 		}
-	}
-	x := xai.Provider{}.Classify(provider.Answer{Status: 200, InStream: true, Body: data, At: t0, Request: inference("grok-4.6")})
-	if x.Kind != account.Overload {
-		t.Errorf("read back: got %s, want overload", x.Kind)
+		if err := json.Unmarshal(data, &got); err != nil || got.Error.Message != "It broke\noff." || got.Error.Type != "api_error" {
+			t.Errorf("%s: got %s, %v", d, stream, err)
+		}
+		if m := p.Event(name, data); m != provider.Failure {
+			t.Errorf("%s: read back got %v, want a failure", d, m)
+		}
+		x := p.Classify(provider.Answer{Status: 200, InStream: true, Body: data, At: t0, Request: inference("grok-4.6")})
+		if x.Kind != account.Overload {
+			t.Errorf("%s: read back got %s, want overload", d, x.Kind)
+		}
 	}
 }
 

@@ -48,6 +48,9 @@ func belowAny(path string, roots ...string) bool {
 	return false
 }
 
+// Dialect implements provider.Provider.
+func (Provider) Dialect(path string) provider.Dialect { return provider.DialectOf(path) }
+
 // Inspect implements provider.Provider.
 //
 // Bound are the requests with encrypted reasoning, which another account cannot decrypt,
