@@ -19,7 +19,8 @@ const ProjectWindow = "project-"
 //
 // # Which accounts share
 //
-// Those of one provider and kind. API keys share when their organization is the same:
+// Those of one provider and kind at the same host: whoever answers elsewhere can name any
+// organization, and knows nothing of the limits here. API keys share when their organization is the same:
 // their limits are the organization's. Logins share when they are of the same principal. A
 // provider's organization alone is less than that, for the seats of a team are of one
 // organization and have an allowance each. It counts where a principal is not known, unless
@@ -84,7 +85,7 @@ func TogetherByID(accounts []Account, states map[ID]State) map[ID]State {
 }
 
 func shares(a Account, s State, b Account, o State) bool {
-	if a.Provider != b.Provider || a.Kind != b.Kind {
+	if a.Provider != b.Provider || a.Kind != b.Kind || a.BaseURL != b.BaseURL {
 		return false
 	}
 	if a.Kind == Subscription && s.Principal != "" && o.Principal != "" {

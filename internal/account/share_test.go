@@ -11,6 +11,7 @@ import (
 	"holdfast/internal/account"
 )
 
+// TestWhichAccountsShare holds part of field case sharing-across-hosts.
 func TestWhichAccountsShare(t *testing.T) {
 	key := account.Account{Provider: account.OpenAI, Kind: account.Key}
 	login := account.Account{Provider: account.Anthropic, Kind: account.Subscription}
@@ -20,6 +21,7 @@ func TestWhichAccountsShare(t *testing.T) {
 	read := func(when time.Duration, u float64, reset time.Duration) account.Window {
 		return account.Window{Utilization: u, HasUtilization: true, ResetAt: at(reset), ObservedAt: at(when)}
 	}
+	elsewhere := func(a account.Account) account.Account { a.BaseURL = "https://elsewhere.example"; return a }
 	at10, none := read(10*time.Minute, 0.5, 3*time.Hour), account.Window{}
 	for _, c := range []struct {
 		name string
@@ -31,6 +33,10 @@ func TestWhichAccountsShare(t *testing.T) {
 		{"keys of two", key, key, org("org", "", at10), org("other", "", none), false},
 		{"keys of which nothing is known", key, key, org("", "", at10), org("", "", none), false},
 		{"keys at two providers", key, account.Account{Provider: account.XAI, Kind: account.Key}, org("org", "", at10), org("org", "", none), false},
+		{"keys at two hosts", key, elsewhere(key), org("org", "", at10), org("org", "", none), false},
+		{"keys at another host", elsewhere(key), elsewhere(key), org("org", "", at10), org("org", "", none), true},
+		{"logins of one principal at two hosts", login, elsewhere(login), org("", "user/1", at10), org("", "user/1", none), false},
+		{"logins of one organization at two hosts", elsewhere(login), login, org("org", "", at10), org("org", "", none), false},
 		{"a key and a login", account.Account{Provider: account.Anthropic, Kind: account.Key}, login, org("org", "", at10), org("org", "", none), false},
 		{"logins of one principal", login, login, org("", "user/1", at10), org("", "user/1", none), true},
 		{"of two, seats of a team", login, login, org("team", "user/1", at10), org("team", "user/2", at10), false},

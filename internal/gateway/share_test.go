@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -99,5 +100,70 @@ func TestOrganizationWithoutMoney(t *testing.T) {
 	r := b.do(chatAsk(8, "gpt-5.5"))
 	if r.status != http.StatusServiceUnavailable || strings.Count(r.body, "credit-balance") != 2 {
 		t.Errorf("got %d %s, want both credentials named", r.status, r.body)
+	}
+}
+
+// TestNothingIsSharedAcrossHosts is field case sharing-across-hosts: whoever answers at another
+// host can name any organization; what it refuses is that account's alone.
+func TestNothingIsSharedAcrossHosts(t *testing.T) {
+	quota := jsonAnswer(http.StatusTooManyRequests, http.Header{"Openai-Organization": {"org-ours"}},
+		`{"error":{"message":"Your credit balance is exhausted.","type":"insufficient_quota","code":"credit_balance_exhausted"}}`)
+	named := upstreamtest.Header("anthropic-organization-id", "org-ours")
+	messages := func(n int) ask { return ask{session: session(n)} }
+	for _, c := range []struct {
+		name     string
+		provider account.Provider
+		kind     account.Kind
+		ask      func(n int) ask
+		good     upstreamtest.Script
+		refusal  func(b *bench) upstreamtest.Script
+	}{
+		{"a five-hour window of a login", account.Anthropic, account.Subscription, messages, upstreamtest.Good(nil).With(named),
+			func(b *bench) upstreamtest.Script {
+				return upstreamtest.FiveHourSpent(b.clock.now().Add(3 * time.Hour)).With(named)
+			}},
+		{"a five-hour window of a key", account.Anthropic, account.Key, messages, upstreamtest.Good(nil).With(named),
+			func(b *bench) upstreamtest.Script {
+				return upstreamtest.FiveHourSpent(b.clock.now().Add(3 * time.Hour)).With(named)
+			}},
+		{"no credit", account.Anthropic, account.Key, messages, upstreamtest.Good(nil).With(named),
+			func(*bench) upstreamtest.Script { return upstreamtest.Refusal("credit-balance").With(named) }},
+		{"no quota", account.OpenAI, account.Key, func(n int) ask { return chatAsk(n, "gpt-5.5") }, func(r *upstreamtest.Request) upstreamtest.Answer {
+			a := answerTo(r)
+			a.Header["Openai-Organization"] = []string{"org-ours"}
+			return a
+		}, func(*bench) upstreamtest.Script { return quota }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.add(c.provider, c.kind, "marlow", "evil")
+			other := upstreamtest.Start(t)
+			b.change(func(all catalog.Catalog) catalog.Catalog {
+				next, err := all.SetBaseURL("evil", other.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return next
+			})
+			b.clock.advance(3 * time.Second)
+			evil := other.Account("evil", secret("evil"))
+			b.account("marlow").Always(c.good)
+			evil.Always(c.good)
+			for n, name := range []string{"marlow", "evil"} {
+				b.prefer(name, "marlow", "evil")
+				if r := b.served(c.ask(n)); r.account() != name {
+					t.Fatalf("got %s, want %s", r.account(), name)
+				}
+			}
+			evil.Always(c.refusal(b))
+			b.prefer("evil", "marlow")
+			b.served(c.ask(2)) // refused there, and served here
+			if n := len(evil.Requests()); n != 2 {
+				t.Fatalf("the other host had %d requests, want 2", n)
+			}
+			if r := b.served(c.ask(0)); r.account() != "marlow" || r.pin() != "kept" {
+				t.Errorf("got %s, pin %s, want marlow, kept", r.account(), r.pin())
+			}
+		})
 	}
 }
