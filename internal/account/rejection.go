@@ -31,7 +31,7 @@ const (
 	ClientFault RejectionKind = "client"
 	// Network: no HTTP answer.
 	Network RejectionKind = "network"
-	// NotAnswered: a 2xx that no provider sends (empty, or a web page): something between answered.
+	// NotAnswered: what no provider sends (an empty 2xx, a web page): something between answered.
 	NotAnswered RejectionKind = "not-answered"
 )
 

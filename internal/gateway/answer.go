@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/coding"
 	"holdfast/internal/credential"
+	"holdfast/internal/excerpt"
 	"holdfast/internal/forward"
 	"holdfast/internal/provider"
 )
@@ -118,40 +120,60 @@ func (x *exchange) target(a account.Account) (*url.URL, error) {
 
 // Bounds of reading an error's body.
 const (
-	maxErrorBody  = 64 << 10
+	// maxErrorBody bounds it as it comes, and decoded.
+	maxErrorBody  = 1 << 20
 	errorPatience = 15 * time.Second
+	// errorExcerpt bounds what is judged of one that has not come whole.
+	errorExcerpt = 32 << 10
 )
 
-// judge classifies an answer by its status and, where it is an error, by the beginning of
-// its body.
+// judge classifies an answer by its status and, where it is an error, by its body, as much
+// as came of it.
 func (x *exchange) judge(i int, a *answer) account.Rejection {
 	if a.resp.StatusCode >= 400 {
 		late := time.AfterFunc(errorPatience, a.cancel)
 		a.head, _ = io.ReadAll(io.LimitReader(a.resp.Body, maxErrorBody)) // what came is judged
 		late.Stop()
 	}
-	body := plain(a.resp.Header, a.head)
-	if rule := foreign(a.resp, body); rule != "" {
-		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: rule}
-	}
-	return x.prov.Classify(provider.Answer{
-		Status: a.resp.StatusCode, Header: a.resp.Header, Body: body, At: a.at,
+	judged := provider.Answer{
+		Status: a.resp.StatusCode, Header: a.resp.Header, Body: errorText(a.resp.Header, a.head), At: a.at,
 		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.credential.Generation,
-	})
+	}
+	switch foreign(a.resp.StatusCode, a.resp.Header, judged.Body) {
+	case "":
+		return x.prov.Classify(judged)
+	case notItsStatus:
+		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: notItsStatus}
+	}
+	// What stands between is no evidence about the account, whatever it says.
+	a.readings = []account.Reading{{At: a.at}}
+	switch a.resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden: // not handed back: clients would take it for their own login failing
+		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: webPage}
+	case http.StatusTooManyRequests:
+		judged.Header, judged.Body = nil, nil // the bare status is all there is
+		return x.prov.Classify(judged)
+	default:
+		return account.Rejection{Kind: account.ClientFault, At: a.at, Rule: webPage}
+	}
 }
+
+// Rules by which an answer is not the provider's.
+const (
+	notItsStatus = "status"
+	webPage      = "web-page"
+)
 
 // foreign names what shows that an answer is not the provider's but of something between:
 // an API never redirects (a client that followed would show its key elsewhere), never
 // switches protocols unasked, and refuses in its own format. It is empty for all else; a
 // server error may be told by a page of the provider's own edge.
-func foreign(resp *http.Response, body []byte) string {
-	switch status := resp.StatusCode; {
-	case status < 200 || status > 599:
-		return "status"
-	case status >= 300 && status < 400 && status != http.StatusNotModified:
-		return "redirect"
-	case status >= 400 && status < 500 && isPage(resp.Header, body):
-		return "web-page"
+func foreign(status int, h http.Header, body []byte) string {
+	switch {
+	case status < 200 || status > 599, status >= 300 && status < 400 && status != http.StatusNotModified:
+		return notItsStatus
+	case status >= 400 && status < 500 && isPage(h, body):
+		return webPage
 	}
 	return ""
 }
@@ -162,8 +184,24 @@ func isPage(h http.Header, body []byte) bool {
 	return strings.TrimSpace(media) == "text/html" || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
 }
 
+// errorText is an error's body as it is judged. Of JSON that has not come whole it is an
+// excerpt, which is JSON.
+func errorText(h http.Header, body []byte) []byte {
+	body = plain(h, body)
+	if text := bytes.TrimLeft(body, " \t\r\n"); len(text) == 0 || text[0] != '{' && text[0] != '[' || json.Valid(text) {
+		return body
+	}
+	e := excerpt.New(errorExcerpt)
+	_, _ = e.Write(bytes.TrimRight(body, `\`))
+	_, _ = e.Write([]byte{'"'}) // a text that was cut ends here
+	if part := e.JSON(); part != nil {
+		return part
+	}
+	return body
+}
+
 // plain decodes the beginning of an error's body where it came compressed, as far as it
-// goes: it may have been cut at maxErrorBody. What cannot be decoded is judged as it is.
+// goes: it may have been cut. What cannot be decoded is judged as it is.
 func plain(h http.Header, body []byte) []byte {
 	if h.Get("Content-Encoding") == "" {
 		return body

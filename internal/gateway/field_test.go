@@ -77,7 +77,6 @@ func TestAnswersThatNoProviderGives(t *testing.T) {
 		"307":           upstreamtest.Raw(307, http.Header{"Location": {"http://portal.example/login"}}, nil),
 		"a page as 401": upstreamtest.Raw(401, page, []byte("<html>proxy login</html>")),
 		"a page as 403": upstreamtest.Raw(403, page, []byte("<html>blocked by policy</html>")),
-		"a page as 429": upstreamtest.Raw(429, nil, []byte("<!doctype html>slow down")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "marlow", "juniper")
