@@ -262,6 +262,7 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	t := newTap(x, i, a)
 	relay := x.relay(a)
 	relay.Tap, relay.MayHold, relay.NeedBody = t, t.mayHold, t.inference
+	t.begun = relay.Begun
 	if t.insertable {
 		relay.KeepAlive = t.dialect.KeepAlive()
 	}

@@ -34,7 +34,8 @@ type tap struct {
 	events     bool // the body is a stream of events
 	insertable bool // between two of its events something may be put in
 	mayHold    bool
-	page       bool // the body is a web page
+	begun      func() bool // something went to the client
+	page       bool        // the body is a web page
 
 	parser  sse.Parser
 	coded   bool        // the answer is compressed
@@ -105,7 +106,7 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 	switch {
 	case t.verdict == forward.Abandon:
 		return forward.Abandon
-	case t.mayHold && !t.content && !t.rejection.Rejected():
+	case t.mayHold && !t.content && !t.failed:
 		return forward.Hold
 	}
 	t.tell()
@@ -199,7 +200,7 @@ func (t *tap) fail(data []byte, at time.Time) {
 		return
 	}
 	t.rejection = r
-	if t.content || !t.mayHold {
+	if t.content || !t.mayHold || t.begun() {
 		return
 	}
 	sit := x.sit
