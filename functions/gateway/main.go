@@ -77,7 +77,10 @@ func build(log *slog.Logger) (http.Handler, error) {
 		Providers: providers,
 		Renew:     logins.Renew,
 		Log:       log,
-		Measure:   measure,
+		Measure: func(r metric.Request) {
+			r.Table = name
+			measure(r)
+		},
 	})
 }
 

@@ -1,7 +1,8 @@
 // Command poller is the Lambda on a schedule: each event is one round of looks at usage
-// endpoints and of renewals, and after it the metrics and the accounts' alarms, whoever in
-// the fleet made the round. Its environment is HOLDFAST_TABLE, HOLDFAST_KMS_KEY_ID,
-// HOLDFAST_ALARM_TOPIC, HOLDFAST_LOG_LEVEL and the SDK's own AWS_* variables; the owner's
+// endpoints and of renewals, and after it the figures of the fleet, the metrics and the
+// accounts' alarms, whoever in the fleet made the round. Figures and metrics are lines of its
+// log. Its environment is HOLDFAST_TABLE, HOLDFAST_KMS_KEY_ID, HOLDFAST_ALARM_TOPIC,
+// HOLDFAST_POLLER_ALARM, HOLDFAST_LOG_LEVEL and the SDK's own AWS_* variables; the owner's
 // settings are in the table.
 package main
 
@@ -11,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -49,6 +49,7 @@ func main() {
 // poller is what an invocation uses.
 type poller struct {
 	*poll.Poller
+	table string
 	watch *cloudwatch.Watch
 }
 
@@ -67,15 +68,12 @@ func (p *poller) round(ctx context.Context) error {
 		p.Log.Error("measure", "error", failed)
 		return errors.Join(err, failed)
 	}
-	data := metric.OfFleet(fleet)
-	if err != nil {
-		data = slices.DeleteFunc(data, func(d metric.Datum) bool { return d.Name == metric.PollerRounds })
+	fleet.Table = p.table
+	p.Log.Info("fleet", "figures", metric.FiguresOf(fleet))
+	for _, line := range metric.Lines(fleet.Now, metric.OfFleet(fleet)) {
+		_, _ = os.Stdout.Write(append(line, '\n')) // a log that takes nothing takes no error either
 	}
-	if failed := p.watch.Put(ctx, fleet.Now, data); failed != nil {
-		p.Log.Error("put metrics", "error", failed)
-		err = errors.Join(err, failed)
-	}
-	if failed := p.watch.KeepAlarms(ctx, fleet.Catalog.Accounts); failed != nil {
+	if failed := p.watch.Keep(ctx, fleet.Now, fleet.Catalog.Accounts); failed != nil {
 		p.Log.Error("keep alarms", "error", failed)
 		err = errors.Join(err, failed)
 	}
@@ -121,5 +119,5 @@ func build(log *slog.Logger) (*poller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &poller{rounds, cloudwatch.New(cfg, name, os.Getenv("HOLDFAST_ALARM_TOPIC"))}, nil
+	return &poller{rounds, name, cloudwatch.New(cfg, name, os.Getenv("HOLDFAST_ALARM_TOPIC"), os.Getenv("HOLDFAST_POLLER_ALARM"))}, nil
 }

@@ -1,10 +1,12 @@
 // Package alarm says which alarms the accounts have. Those that no account is named in are
 // in infra/.
 //
-// An account is alarmed for when its owner has to log in again, or soon will have to: while
-// it is parked, and, before it comes to that, while the renewal of its login keeps failing.
-// The poller keeps the alarms as this package has them (Changes); whoever removes an
-// account removes its alarms by Names.
+// An account is alarmed for when its owner has to act, or soon will have to: while it is
+// parked, and, before it comes to that, while the renewal of its login keeps failing. One
+// alarm tells of both, since CloudWatch charges for each. It notifies when it is raised and
+// not when it ends: an alarm that is new begins without data, and would otherwise announce
+// that nothing is wrong. The poller keeps the alarms as this package has them (Changes);
+// whoever removes an account removes its alarm by Name.
 //
 // A switch of accounts, a cooldown and a window that fills are no alarms. The package is
 // pure: it knows no CloudWatch client.
@@ -26,10 +28,10 @@ type Alarm struct {
 	Name string
 	// Description is what its owner reads in the notification: what is wrong and what to do.
 	Description string
-	// Account is the value of dimension Account.
-	Account string
-	Metric  metric.Name
-	AtLeast float64
+	// Table and Account are the values of those dimensions.
+	Table, Account string
+	Metric         metric.Name
+	AtLeast        float64
 }
 
 const (
@@ -42,29 +44,20 @@ const (
 // be bound to them.
 func Prefix(table string) string { return table + "-login-" }
 
-func parkedName(table, account string) string  { return Prefix(table) + account + "-parked" }
-func renewalName(table, account string) string { return Prefix(table) + account + "-renewal" }
+// Name is that of an account's alarm.
+func Name(table, account string) string { return Prefix(table) + account }
 
-// Names are those of every alarm that an account can have.
-func Names(table, account string) []string {
-	return []string{parkedName(table, account), renewalName(table, account)}
-}
-
-// Of are the alarms of an account: a key is never renewed, so it has one.
-func Of(table string, a account.Account) []Alarm {
-	all := []Alarm{{
-		Name: parkedName(table, a.Name), Account: a.Name, Metric: metric.Parked, AtLeast: 1,
-		Description: fmt.Sprintf("Account %s (%s) is parked: the provider refused its credential, or it has no money or access left. It serves nothing until its owner acts; "+
-			"requests go to the provider's other accounts, if there are any. Run holdfast account show %s --table %s, which says what to do.", a.Name, a.Provider, a.Name, table),
-	}}
+// Of is the alarm of an account.
+func Of(table string, a account.Account) Alarm {
+	what := fmt.Sprintf("Account %s (%s) needs its owner. It is parked: the provider refused its credential, or it has no money or access left, "+
+		"and it serves nothing until its owner acts.", a.Name, a.Provider)
 	if a.Kind == account.Subscription {
-		all = append(all, Alarm{
-			Name: renewalName(table, a.Name), Account: a.Name, Metric: metric.RefreshFailures, AtLeast: metric.FailuresInARow,
-			Description: fmt.Sprintf("The login of account %s (%s) could not be renewed %d times in a row, or was refused for good. It serves while its token lives and would then be lost. "+
-				"Run holdfast account show %s --table %s, which says why and until when.", a.Name, a.Provider, metric.FailuresInARow, a.Name, table),
-		})
+		what += fmt.Sprintf(" Or the renewal of its login failed %d times in a row or was refused: it serves while its token lives and is then lost.", metric.FailuresInARow)
 	}
-	return all
+	return Alarm{
+		Name: Name(table, a.Name), Table: table, Account: a.Name, Metric: metric.NeedsOwner, AtLeast: metric.Parked,
+		Description: what + fmt.Sprintf(" Requests go to the provider's other accounts, if there are any. Run holdfast account show %s --table %s, which says what to do.", a.Name, table),
+	}
 }
 
 // Changes says what is to be written and what removed, so that exactly the accounts have
@@ -75,12 +68,11 @@ func Changes(table string, accounts []account.Account, have []Alarm) (write []Al
 		known[a.Name] = a
 	}
 	for _, each := range accounts {
-		for _, want := range Of(table, each) {
-			if known[want.Name] != want {
-				write = append(write, want)
-			}
-			delete(known, want.Name)
+		want := Of(table, each)
+		if known[want.Name] != want {
+			write = append(write, want)
 		}
+		delete(known, want.Name)
 	}
 	for name := range known {
 		remove = append(remove, name)

@@ -20,41 +20,35 @@ var (
 )
 
 func TestOf(t *testing.T) {
-	for _, c := range []struct {
-		account account.Account
-		want    map[string]metric.Name
-	}{
-		{login, map[string]metric.Name{table + "-login-juniper-parked": metric.Parked, table + "-login-juniper-renewal": metric.RefreshFailures}},
-		{key, map[string]metric.Name{table + "-login-bracken-parked": metric.Parked}}, // a key is never renewed
-	} {
-		got := map[string]metric.Name{}
-		for _, a := range alarm.Of(table, c.account) {
-			got[a.Name] = a.Metric
-			if a.Account != c.account.Name || a.AtLeast <= 0 || !slices.Contains(alarm.Names(table, c.account.Name), a.Name) {
-				t.Errorf("got %+v", a)
-			}
-			if !strings.Contains(a.Description, "holdfast account show "+c.account.Name+" --table "+table) {
-				t.Errorf("%q does not say what to do", a.Description)
-			}
-			if d := metric.Of(a.Metric); d.From != metric.Poller || !cmp.Equal(d.Dimensions[0], []string{metric.Account}) {
-				t.Errorf("%s reads %s, which nobody emits by account", a.Name, a.Metric)
-			}
-			if len(a.Description) > 1024 || len(a.Name) > 255 {
-				t.Errorf("%s: longer than CloudWatch takes", a.Name)
-			}
+	for _, of := range []account.Account{login, key} {
+		a := alarm.Of(table, of)
+		if a.Name != table+"-login-"+of.Name || a.Name != alarm.Name(table, of.Name) || a.Account != of.Name || a.Metric != metric.NeedsOwner || a.AtLeast != metric.Parked {
+			t.Errorf("got %+v", a)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.account.Name, diff)
+		if !strings.Contains(a.Description, "holdfast account show "+of.Name+" --table "+table) {
+			t.Errorf("%q does not say what to do", a.Description)
+		}
+		// One alarm hears of both, and a key is never renewed.
+		if !strings.Contains(a.Description, "parked") || strings.Contains(a.Description, "renewal") != (of.Kind == account.Subscription) {
+			t.Errorf("%q does not say what may be wrong", a.Description)
+		}
+		if metric.RenewalFailing < a.AtLeast {
+			t.Error("a renewal that fails does not raise the alarm")
+		}
+		if d := metric.Of(a.Metric); d.From != metric.Poller || !cmp.Equal(d.Dimensions[0], []string{metric.Table, metric.Account}) || a.Table != table {
+			t.Errorf("%s is not emitted by account", a.Metric)
+		}
+		if len(a.Description) > 1024 || len(a.Name) > 255 {
+			t.Errorf("%s: longer than CloudWatch takes", a.Name)
 		}
 	}
 }
 
 func TestChanges(t *testing.T) {
-	logins, keys := alarm.Of(table, login), alarm.Of(table, key)
-	stale := logins[0]
+	ofLogin, ofKey := alarm.Of(table, login), alarm.Of(table, key)
+	stale := ofLogin
 	stale.Description = "as an older version had it"
-	removed := alarm.Of(table, account.Account{Name: "gone", Provider: account.XAI})[0]
-	all := slices.Concat(keys, logins)
+	all := []alarm.Alarm{ofKey, ofLogin}
 	for _, c := range []struct {
 		name   string
 		have   []alarm.Alarm
@@ -63,9 +57,11 @@ func TestChanges(t *testing.T) {
 	}{
 		{"none yet", nil, all, nil},
 		{"all there", all, nil, nil},
-		{"one of an older version", slices.Concat(keys, []alarm.Alarm{stale, logins[1]}), []alarm.Alarm{logins[0]}, nil},
-		{"one of an account that was removed", append(slices.Clone(all), removed), nil, []string{table + "-login-gone-parked"}},
-		{"a login whose name is a key's now", slices.Concat(logins, []alarm.Alarm{{Name: table + "-login-bracken-renewal"}}), keys, []string{table + "-login-bracken-renewal"}},
+		{"one of an older version", []alarm.Alarm{ofKey, stale}, []alarm.Alarm{ofLogin}, nil},
+		{"two that an older version had for an account", append(slices.Clone(all), alarm.Alarm{Name: table + "-login-juniper-parked"}, alarm.Alarm{Name: table + "-login-juniper-renewal"}),
+			nil, []string{table + "-login-juniper-parked", table + "-login-juniper-renewal"}},
+		{"one of an account that was removed", append(slices.Clone(all), alarm.Alarm{Name: table + "-login-gone"}), nil, []string{table + "-login-gone"}},
+		{"a key whose name is a login's now", []alarm.Alarm{ofKey, alarm.Of(table, account.Account{Name: "juniper", Provider: account.Anthropic, Kind: account.Key})}, []alarm.Alarm{ofLogin}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			write, remove := alarm.Changes(table, []account.Account{login, key}, c.have)

@@ -56,6 +56,8 @@ type Definition struct {
 	Missing          string
 	// Actions are done when the alarm is raised, OKActions when it is over.
 	Actions, OKActions []string
+	// Off: neither are done.
+	Off bool
 }
 
 // Range is how many periods an evaluation looks back over.
@@ -108,4 +110,37 @@ func (d Definition) breaches(v float64) (bool, error) {
 		return v <= d.Threshold, nil
 	}
 	return false, fmt.Errorf("alarm %s compares by %q", d.Name, d.Comparison)
+}
+
+// Notices are the instants at which an alarm that was made at begin notifies, up to end: at
+// each change of its state, the first one included, for which the definition has actions. An
+// alarm begins without data, and is evaluated once in each period. points are all data points
+// by the begin of their period; on is when somebody turned its actions on, zero where nobody
+// did.
+func (d Definition) Notices(begin, end, on time.Time, points map[time.Time]float64) ([]time.Time, error) {
+	const none = -1 // INSUFFICIENT_DATA
+	state := none
+	var at []time.Time
+	for now := begin.Add(d.Period); !now.After(end); now = now.Add(d.Period) {
+		seen := map[time.Time]float64{}
+		for of, v := range points {
+			if !of.Add(d.Period).After(now) {
+				seen[of] = v
+			}
+		}
+		raised, err := d.Raised(now, seen)
+		if err != nil {
+			return nil, err
+		}
+		next, actions := 0, d.OKActions
+		if raised {
+			next, actions = 1, d.Actions
+		}
+		acts := !d.Off || (!on.IsZero() && !now.Before(on))
+		if next != state && acts && len(actions) > 0 {
+			at = append(at, now)
+		}
+		state = next
+	}
+	return at, nil
 }

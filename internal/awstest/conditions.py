@@ -1,7 +1,7 @@
 """Runs MiniStack with what AWS checks of a request and MiniStack does not: the condition
-keys dynamodb:LeadingKeys, kms:EncryptionContext:NAME and cloudwatch:namespace; which alarms
-a request to CloudWatch is about where it comes as CBOR, as from Go's SDK; and which stream
-of a log group one to its log is about. Without them a policy that names them would either
+keys dynamodb:LeadingKeys and kms:EncryptionContext:NAME; which alarms a request to
+CloudWatch is about where it comes as CBOR, as from Go's SDK; and which stream of a log group
+one to its log is about. Without them a policy that names them would either
 fail or prove nothing. What a policy means is MiniStack's to decide.
 
 The partition key of a table is taken to be "pk".
@@ -54,9 +54,7 @@ def extract_resource_arn(service, method, path, headers, body, params, region, a
 
 def request_tag_context(service, action, body, params):
     context = without(service, action, body, params) if service != "monitoring" else {}
-    if service == "monitoring" and action == "cloudwatch:PutMetricData" and body[:1] not in (b"A", b"{"):
-        context["cloudwatch:namespace"] = cbor2.loads(body).get("Namespace", "")
-    elif service == "kms":
+    if service == "kms":
         for name, value in json.loads(body or b"{}").get("EncryptionContext", {}).items():
             context["kms:EncryptionContext:" + name] = value
     elif service == "dynamodb":

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/alarm"
 	"holdfast/internal/cost"
+	"holdfast/internal/deploytest"
 	"holdfast/internal/metric"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
@@ -38,11 +41,6 @@ func TestDeployment(t *testing.T) {
 	if want := strings.Count(string(text), "Type: AWS::CloudWatch::Alarm"); want == 0 || len(d.alarms) != want || d.dashboards != 1 {
 		t.Errorf("got %d alarms and %d dashboards, want %d and 1", len(d.alarms), d.dashboards, want)
 	}
-	for _, name := range d.alarms {
-		if metric.Of(name).Name == "" {
-			t.Errorf("an alarm reads %s, which nobody emits", name)
-		}
-	}
 	if _, err := readDeployment(os.DirFS(t.TempDir())); err == nil {
 		t.Error("got no error for a folder without a deployment")
 	}
@@ -60,8 +58,8 @@ func TestCount(t *testing.T) {
 	got := map[string]operations{}
 	for _, m := range c.requests {
 		got[m.name] = m.operations
-		if m.logBytes < 500 {
-			t.Errorf("%s: got %v bytes logged, want at least a line of the log and one of metrics", m.name, m.logBytes)
+		if m.logBytes < 300 {
+			t.Errorf("%s: got %v bytes logged, want at least a line of the log", m.name, m.logBytes)
 		}
 	}
 	want := map[string]operations{
@@ -76,35 +74,78 @@ func TestCount(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(operations{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, d := range append(append([]metric.Datum{}, c.day.data...), c.fromGateway...) {
-		if !d.Defined() {
-			t.Errorf("%s %v is counted, and not in Definitions", d.Name, d.Dimensions)
-		}
-	}
 	// A look each five minutes and up to a fifth more; half of it here, in whole rounds.
 	if c.day.looks != 2*roundsPerDay/6 {
 		t.Errorf("got %d looks a day, want %d", c.day.looks, 2*roundsPerDay/6)
 	}
-	if got := len(c.ofAccounts); got != 4 {
-		t.Errorf("got %d alarms of two logins, want 4", got)
+	if got := len(c.ofAccounts); got != 2 {
+		t.Errorf("got %d alarms of two logins, want 2", got)
 	}
-	// Of each account three windows in two metrics, its age, parking and renewals; of each of
-	// three providers four; and the rounds.
-	if got := len(c.day.data); got != 2*(3*2+3)+3*4+1+serving(c) {
-		t.Errorf("got %d series: %v", got, c.day.data)
-	}
-	if unread := c.unread(c.day.data); len(unread) != 2*(3*2+1)+3*2+serving(c) {
-		t.Errorf("got %d series that no alarm reads: %v", len(unread), unread)
+	// Nothing is wrong, so nothing is measured.
+	if c.day.seriesHours != 0 {
+		t.Errorf("got %v hours of series, want none", c.day.seriesHours)
 	}
 }
 
-func serving(c counted) (n int) {
-	for _, d := range c.day.data {
-		if d.Name == metric.Serving {
-			n++
+// What an owner pays while nothing happens, at list prices and without a dashboard.
+func TestIdleMonth(t *testing.T) {
+	a := assumptions{memory: 128, round: 500 * time.Millisecond, start: 300 * time.Millisecond, cold: 0.02}
+	for name, most := range map[string]float64{"3 logins": 3, "12 logins": 5} {
+		for _, f := range fleets {
+			if f.name != name {
+				continue
+			}
+			c, err := count(t.Context(), f, deployed(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cost.Total(cost.Bill(c.idle(a), false)); got <= 1 || got > most {
+				t.Errorf("%s: got $%.2f a month, want at most $%.2f, and more than the key's", name, got, most)
+			}
 		}
 	}
-	return n
+}
+
+// Panels of the gateway's log ask for fields that its lines have.
+func TestPanelsAskForFieldsOfRequests(t *testing.T) {
+	two := fleet{"2 logins", []account.Provider{account.Anthropic}, 2, account.Subscription}
+	c, err := count(t.Context(), two, deployed(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../infra/dashboard.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := deploytest.Dashboard(text, map[string]string{
+		"Name": "n", "AWS::Region": "us-east-1", "GatewayLog": "gateway", "PollerLog": "poller", "GatewayFunction": "g", "PollerFunction": "p", "TableName": "t",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	panels, err := deploytest.Panels(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, p := range panels {
+		if p.Query == "" {
+			continue
+		}
+		asked, err := deploytest.Ask(p.Query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range asked.Fields {
+			looked++
+			if !c.fields[name] {
+				t.Errorf("panel %s asks for %s, which no line has; there are %v", p.Title, name, slices.Sorted(maps.Keys(c.fields)))
+			}
+		}
+	}
+	if looked < 10 {
+		t.Errorf("looked at %d fields only", looked)
+	}
 }
 
 // A ledger charges by sizes: pk "pin#a" is 7 bytes, the attributes of a record 28 beside its
@@ -160,10 +201,10 @@ func TestQuantities(t *testing.T) {
 			{kind: kind{perThousand: 900, streams: true}, operations: operations{1, 4, 0}, logBytes: 1000},
 			{kind: kind{perThousand: 100}, operations: operations{2, 4, 1}, logBytes: 2000},
 		},
-		day:        day{operations: operations{0, 2400, 240}, logBytes: 24_000, data: make([]metric.Datum, 1001)},
-		ofAccounts: make([]alarm.Alarm, 51), fromGateway: make([]metric.Datum, 20),
+		day:        day{operations: operations{0, 2400, 240}, logBytes: 24_000, seriesHours: 12},
+		ofAccounts: make([]alarm.Alarm, 51),
 	}
-	a := assumptions{memory: 256, stream: 20 * time.Second, round: time.Second, start: time.Second, cold: 0.1, body: 1 << 20, answer: 0, requests: 10_000, hours: 73}
+	a := assumptions{memory: 256, stream: 20 * time.Second, round: time.Second, start: time.Second, cold: 0.1, body: 1 << 20, answer: 0, requests: 10_000}
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9*max(1, math.Abs(x)) })
 	thousand := cost.Quantities{
 		cost.Requests: 1000,
@@ -179,13 +220,13 @@ func TestQuantities(t *testing.T) {
 	}
 	idle := cost.Quantities{
 		cost.Requests: 43_800, cost.Compute: 43_800 * 0.125 * 1.1, cost.Schedules: 43_800,
-		cost.Reads: 100*730 + 4380, cost.Writes: 10 * 730, cost.Metrics: 1001, cost.Alarms: 59, cost.Dashboards: 1,
-		cost.Calls: 43_800 * 4, cost.Logs: (1000*730 + 43_800*float64(platformLines)) / (1 << 30), cost.Key: 1, cost.KeyCalls: 4380,
+		cost.Reads: 100*730 + 4380, cost.Writes: 10 * 730, cost.Metrics: 0.5, cost.Alarms: 59,
+		cost.Calls: (4380 + 730) * 3, cost.Logs: (1000*730 + 43_800*float64(platformLines)) / (1 << 30), cost.Key: 1, cost.KeyCalls: 4380,
 	}
 	if diff := cmp.Diff(idle, c.idle(a), near); diff != "" {
 		t.Errorf("an idle month (-want +got)\n%s", diff)
 	}
-	busy := idle.Plus(thousand.Times(10)).Plus(cost.Quantities{cost.Metrics: 2}) // a tenth of the hours
+	busy := idle.Plus(thousand.Times(10))
 	if diff := cmp.Diff(busy, c.busy(a), near); diff != "" {
 		t.Errorf("a busy month (-want +got)\n%s", diff)
 	}
@@ -203,12 +244,12 @@ func TestKinds(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	q := counted{fleet: fleets[0], requests: make([]made, len(kinds)), day: day{data: []metric.Datum{{Name: metric.PollerRounds}}}}
+	q := counted{fleet: fleets[0], requests: make([]made, len(kinds)), day: day{seriesHours: 3}}
 	var out bytes.Buffer
 	if err := report(&out, assumptions{memory: 128, requests: 1000}, []counted{q, q}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"A thousand requests", "A month without a request", "A month with 1000 requests", "with what every account has free", "PollerRounds            1      0.30"} {
+	for _, want := range []string{"A thousand requests", "A month without a request", "A month with 1000 requests", "with what every account has free", "NeedsOwner", "100,000 streams"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got no %q in\n%s", want, &out)
 		}

@@ -18,7 +18,7 @@ type assumptions struct {
 	stream, round, start time.Duration
 	cold                 float64 // share of invocations
 	body, answer         float64 // bytes
-	requests, hours      float64 // in a busy month
+	requests             float64 // in a busy month
 }
 
 // deployment is what infra/ makes beside the table and the functions.
@@ -54,11 +54,11 @@ type counted struct {
 	fleet
 	deployment
 	requests []made
-	day      day
-	// ofAccounts are the alarms that the poller keeps, and fromGateway the data that are
-	// series of their own once every account has served.
-	ofAccounts  []alarm.Alarm
-	fromGateway []metric.Datum
+	// fields are those of the lines that the gateway logs.
+	fields map[string]bool
+	day    day
+	// ofAccounts are the alarms that the poller keeps.
+	ofAccounts []alarm.Alarm
 }
 
 func count(ctx context.Context, f fleet, d deployment) (counted, error) {
@@ -70,28 +70,15 @@ func count(ctx context.Context, f fleet, d deployment) (counted, error) {
 	if c.day, err = o.rounds(ctx); err != nil {
 		return c, fmt.Errorf("count a day of rounds: %w", err)
 	}
-	if c.requests, err = o.requests(ctx); err != nil {
+	if c.requests, c.fields, err = o.requests(ctx); err != nil {
 		return c, fmt.Errorf("count requests: %w", err)
 	}
 	snap, err := o.store.Snapshot(ctx, false)
 	if err != nil {
 		return c, err
 	}
-	seen := map[string]bool{}
-	add := func(data []metric.Datum) {
-		for _, each := range data {
-			if key := fmt.Sprint(each.Name, each.Dimensions); !seen[key] {
-				seen[key] = true
-				c.fromGateway = append(c.fromGateway, each)
-			}
-		}
-	}
-	for _, m := range c.requests {
-		add(m.data)
-	}
 	for _, a := range snap.Catalog.Accounts {
-		c.ofAccounts = append(c.ofAccounts, alarm.Of("holdfast", a)...)
-		add(metric.OfRequest(metric.Request{Provider: a.Provider, Account: a.Name, Outcome: "served", Pin: "kept"}))
+		c.ofAccounts = append(c.ofAccounts, alarm.Of("holdfast", a))
 	}
 	return c, nil
 }
@@ -105,27 +92,27 @@ const (
 	// no stream.
 	pollerMemory = 128
 	asideFor     = time.Second
-	// dataPerCall and alarmsPerCall are what CloudWatch takes and tells in one call.
-	dataPerCall, alarmsPerCall = 1000, 50
+	// alarmsPerCall is how many alarms CloudWatch tells of in one call.
+	alarmsPerCall = 50
 )
 
-// idle is a month without a request.
+// idle is a month without a request, and without a dashboard, which is a parameter.
 func (c counted) idle(a assumptions) cost.Quantities {
 	const rounds, days = float64(cost.RoundsPerMonth), cost.HoursPerMonth / 24.0
-	calls := (len(c.day.data)+dataPerCall-1)/dataPerCall + max(1, (len(c.ofAccounts)+alarmsPerCall-1)/alarmsPerCall)
+	// A process looks at the alarms when it starts and every hour, and turns one on.
+	calls := (rounds*a.cold + cost.HoursPerMonth) * float64(1+max(1, (len(c.ofAccounts)+alarmsPerCall-1)/alarmsPerCall))
 	return cost.Quantities{
-		cost.Requests:   rounds,
-		cost.Compute:    rounds * cost.GBSeconds(pollerMemory, a.round.Seconds()+a.cold*a.start.Seconds()),
-		cost.Reads:      c.day.reads*days + rounds*a.cold, // the data key, when a process starts
-		cost.Writes:     c.day.writes * days,
-		cost.Metrics:    float64(len(c.day.data)),
-		cost.Alarms:     float64(len(c.alarms) + len(c.ofAccounts)),
-		cost.Dashboards: float64(c.dashboards),
-		cost.Calls:      rounds * float64(calls),
-		cost.Logs:       cost.Gigabytes(c.day.logBytes*days + rounds*float64(platformLines)),
-		cost.Key:        1,
-		cost.KeyCalls:   rounds * a.cold,
-		cost.Schedules:  rounds,
+		cost.Requests:  rounds,
+		cost.Compute:   rounds * cost.GBSeconds(pollerMemory, a.round.Seconds()+a.cold*a.start.Seconds()),
+		cost.Reads:     c.day.reads*days + rounds*a.cold, // the data key, when a process starts
+		cost.Writes:    c.day.writes * days,
+		cost.Metrics:   c.day.seriesHours * days / cost.HoursPerMonth,
+		cost.Alarms:    float64(len(c.alarms) + len(c.ofAccounts)),
+		cost.Calls:     calls,
+		cost.Logs:      cost.Gigabytes(c.day.logBytes*days + rounds*float64(platformLines)),
+		cost.Key:       1,
+		cost.KeyCalls:  rounds * a.cold,
+		cost.Schedules: rounds,
 	}
 }
 
@@ -154,36 +141,7 @@ func (c counted) perThousand(a assumptions) cost.Quantities {
 	})
 }
 
-// busy is a month with requests. A metric is charged for the hours in which it is sent.
+// busy is a month with requests.
 func (c counted) busy(a assumptions) cost.Quantities {
-	return c.idle(a).Plus(c.perThousand(a).Times(a.requests / 1000)).Plus(cost.Quantities{
-		cost.Metrics: float64(len(c.fromGateway)) * a.hours / cost.HoursPerMonth,
-	})
-}
-
-// unread are data that no alarm reads: their series are for the dashboard, and for who
-// looks.
-func (c counted) unread(data []metric.Datum) []metric.Datum {
-	var out []metric.Datum
-	for _, each := range data {
-		if !c.isRead(each) {
-			out = append(out, each)
-		}
-	}
-	return out
-}
-
-func (c counted) isRead(d metric.Datum) bool {
-	ofAccount := len(d.Dimensions) == 1 && d.Dimensions[0].Name == metric.Account
-	for _, a := range c.ofAccounts {
-		if ofAccount && a.Metric == d.Name {
-			return true
-		}
-	}
-	for _, name := range c.alarms {
-		if !ofAccount && name == d.Name {
-			return true
-		}
-	}
-	return false
+	return c.idle(a).Plus(c.perThousand(a).Times(a.requests / 1000))
 }

@@ -6,7 +6,8 @@
 // It runs the gateway and the poller as the functions wire them, on a store that counts what
 // it is asked for, with accounts at an upstream of its own: requests of every kind, and a
 // day of rounds. It counts units of reads and writes by the sizes of the records, bytes of
-// log lines that were written, series of metrics, and alarms, also those of infra/. Package
+// log lines that were written, series of metrics by the hours in which they are written, and
+// alarms, also those of infra/. Package
 // cost has the prices.
 //
 // What cannot be counted is an assumption, and printed as such: how many requests there are
@@ -34,7 +35,6 @@ func main() {
 	flag.Float64Var(&a.body, "body", 200_000, "bytes of a request as it goes to the provider")
 	flag.Float64Var(&a.answer, "answer", 20_000, "bytes of an answer")
 	flag.Float64Var(&a.requests, "requests", 100_000, "requests in a busy month")
-	flag.Float64Var(&a.hours, "hours", 200, "hours of a busy month in which there are requests")
 	infra := flag.String("infra", "infra", "the folder with the alarms and the dashboard of a deployment")
 	flag.Parse()
 	if err := run(a, *infra); err != nil {

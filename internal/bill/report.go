@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"holdfast/internal/cost"
 	"holdfast/internal/metric"
@@ -22,11 +23,11 @@ func report(w io.Writer, a assumptions, all []counted) error {
 		p.say("%-26s %17s %14.10g  %s", each.Item, price, each.Free, each.Source)
 	}
 	p.say("")
-	p.say("Assumed: %.0f requests in a busy month, in %.0f of its hours; answers stream for %v at %.0f MB; a request", a.requests, a.hours, a.stream, a.memory)
+	p.say("Assumed: %.0f requests in a busy month; answers stream for %v at %.0f MB; a request", a.requests, a.stream, a.memory)
 	p.say("has %.0f KB and an answer %.0f KB; a round takes %v; %.0f %% of the invocations start a process, in %v.", a.body/1000, a.answer/1000, a.round, 100*a.cold, a.start)
 	p.say("All else is counted. The logins are of the three providers in turn, and the requests Anthropic's;")
 	p.say("\"12 of one\" are twelve of Anthropic's. Left out, being cents: the table's storage and backups, kept logs, mails.")
-	p.say("KMS adds a dollar a month for each of the key's first two yearly rotations.")
+	p.say("A deployment with Dashboard=true adds %s a month; an AWS account has three dashboards free.", usd(float64(all[0].dashboards)*cost.PriceOf(cost.Dashboards).USD))
 
 	p.heading("One request: round trips to the store, units read/written; bytes logged", all)
 	for i, k := range all[0].requests {
@@ -44,9 +45,7 @@ func report(w io.Writer, a assumptions, all []counted) error {
 	p.heading("A day of rounds, one a minute: units read/written, looks at usage endpoints", all)
 	p.row("a day", all, func(c counted) string { return fmt.Sprintf("%.0f/%.0f", c.day.reads, c.day.writes) })
 	p.row("looks", all, func(c counted) string { return fmt.Sprint(c.day.looks) })
-	p.row("series of metrics, the poller's", all, func(c counted) string { return fmt.Sprint(len(c.day.data)) })
-	p.row("  of which no alarm reads", all, func(c counted) string { return fmt.Sprint(len(c.unread(c.day.data))) })
-	p.row("series of metrics, the gateway's", all, func(c counted) string { return fmt.Sprint(len(c.fromGateway)) })
+	p.row("hours of series of metrics", all, func(c counted) string { return fmt.Sprint(c.day.seriesHours) })
 	p.row("alarms", all, func(c counted) string { return fmt.Sprint(len(c.alarms) + len(c.ofAccounts)) })
 
 	p.heading("A month without a request", all)
@@ -70,18 +69,20 @@ func report(w io.Writer, a assumptions, all []counted) error {
 		p.say("  %s with %s: %s, %.0f %% (%s)", each.what, last.name, l.Item, 100*share, usd(l.USD))
 	}
 	p.say("")
-	p.say("Series that no alarm reads, with %s, and what a month of them costs:", last.name)
-	unread := last.unread(last.day.data)
+	p.say("Series of metrics. Each costs %s a month at most: it is charged for the hours in which it is written,", usd(cost.PriceOf(cost.Metrics).USD))
+	p.say("and is written only while its alarm has something to hear.")
 	for _, d := range metric.Definitions {
-		n := 0
-		for _, each := range unread {
-			if each.Name == d.Name {
-				n++
-			}
+		p.say("  %-18s by %-16s from the %s", d.Name, strings.Join(d.Dimensions[0], ", "), d.From)
+	}
+
+	p.say("")
+	p.say("100,000 streams a month by their duration, Lambda alone")
+	p.say("%-34s %10s %10s", "", "128 MB", "256 MB")
+	for _, took := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute} {
+		of := func(memory float64) string {
+			return usd(cost.Total(cost.Bill(cost.Quantities{cost.Requests: 100_000, cost.Compute: 100_000 * cost.GBSeconds(memory, took.Seconds())}, false)))
 		}
-		if n > 0 {
-			p.say("  %-20s %4d  %8s", d.Name, n, usd(float64(n)*cost.PriceOf(cost.Metrics).USD))
-		}
+		p.say("%-34s %10s %10s", took, of(128), of(256))
 	}
 	return p.err
 }

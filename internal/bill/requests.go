@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,40 +65,48 @@ type made struct {
 	status   int
 	account  string
 	logBytes float64
-	data     []metric.Datum
 }
 
-// lines counts what is written, line by line.
+// lines counts what is written, line by line, and notes which fields the lines have.
 type lines struct {
-	text bytes.Buffer
+	text   bytes.Buffer
+	fields map[string]bool
 }
 
 // perEvent is what CloudWatch adds to every line.
 const perEvent = 26
 
-func (l *lines) Write(p []byte) (int, error) { return l.text.Write(p) }
+func (l *lines) Write(p []byte) (int, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(p, &members); err != nil {
+		return 0, fmt.Errorf("a line that is no JSON: %w", err)
+	}
+	for name := range members {
+		l.fields[name] = true
+	}
+	return l.text.Write(p)
+}
 
 func (l *lines) take() float64 {
 	defer l.text.Reset()
 	return float64(l.text.Len() + perEvent*bytes.Count(l.text.Bytes(), []byte("\n")))
 }
 
-// requests makes one request of each kind.
-func (o *owner) requests(ctx context.Context) ([]made, error) {
-	var data []metric.Datum
-	var out lines
+// requests makes one request of each kind. It returns the fields, too, that lines of the log
+// had.
+func (o *owner) requests(ctx context.Context) ([]made, map[string]bool, error) {
+	out := lines{fields: map[string]bool{}}
 	g, err := gateway.New(gateway.Options{
 		Store: o.store, Box: o.box, Providers: providers, Transport: o.up, Now: o.clock,
 		Log: slog.New(logging.New(&out, slog.LevelInfo)),
 		Measure: func(r metric.Request) {
-			data = metric.OfRequest(r)
-			for _, line := range metric.Lines(o.now, data) {
+			for _, line := range metric.Lines(o.now, metric.OfRequest(r)) {
 				_, _ = out.Write(append(line, '\n')) // into memory
 			}
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []made
 	for _, k := range kinds {
@@ -119,18 +128,17 @@ func (o *owner) requests(ctx context.Context) ([]made, error) {
 		}
 		o.records.take()
 		out.take()
-		data = nil
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, r)
 		answer := w.Result()
 		_, _ = io.Copy(io.Discard, answer.Body)
 		all = append(all, made{
 			kind: k, operations: o.records.take(), status: answer.StatusCode, account: answer.Header.Get("X-Holdfast-Account"),
-			logBytes: out.take(), data: data,
+			logBytes: out.take(),
 		})
 		if got := answer.Header.Get("X-Holdfast-Pin"); k.pin != "" && got != k.pin {
-			return nil, fmt.Errorf("%s: got status %d and pin %q, want pin %q: %s", k.name, answer.StatusCode, got, k.pin, w.Body)
+			return nil, nil, fmt.Errorf("%s: got status %d and pin %q, want pin %q: %s", k.name, answer.StatusCode, got, k.pin, w.Body)
 		}
 	}
-	return all, nil
+	return all, out.fields, nil
 }

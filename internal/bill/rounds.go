@@ -24,15 +24,16 @@ const roundsPerDay = 24 * 60
 type day struct {
 	operations
 	logBytes float64
-	// data are those of the last round, and with them the series that each one has.
-	data []metric.Datum
+	// seriesHours adds up the hours in which each series of a metric was written: a series is
+	// charged for those.
+	seriesHours float64
 	// looks are the calls to providers.
 	looks int
 }
 
 // rounds makes a day of rounds, as the function does, with nobody sending requests.
 func (o *owner) rounds(ctx context.Context) (day, error) {
-	var out lines
+	out := lines{fields: map[string]bool{}}
 	log := slog.New(logging.New(&out, slog.LevelInfo))
 	logins, err := refresh.New(refresh.Options{
 		Store: o.store, OpenBox: func(context.Context) (refresh.Box, error) { return o.box, nil },
@@ -51,6 +52,7 @@ func (o *owner) rounds(ctx context.Context) (day, error) {
 		return day{}, err
 	}
 	var d day
+	written := map[string]bool{}
 	o.records.take()
 	for range roundsPerDay {
 		if report, err := p.Round(ctx); err != nil || report.Skipped != "" {
@@ -60,9 +62,17 @@ func (o *owner) rounds(ctx context.Context) (day, error) {
 		if err != nil {
 			return day{}, err
 		}
-		d.data = metric.OfFleet(f)
+		log.Info("fleet", "figures", metric.FiguresOf(f))
+		data := metric.OfFleet(f)
+		for _, line := range metric.Lines(o.now, data) {
+			_, _ = out.Write(append(line, '\n')) // into memory
+		}
+		for _, each := range data {
+			written[fmt.Sprint(each.Name, each.Dimensions, o.now.Unix()/3600)] = true
+		}
 		o.advance(time.Minute)
 	}
+	d.seriesHours = float64(len(written))
 	d.operations, d.logBytes, d.looks = o.records.take(), out.take(), int(calls.n.Load())
 	return d, nil
 }

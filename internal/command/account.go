@@ -232,26 +232,26 @@ func (c *cli) accountRemove() *cobra.Command {
 					return fmt.Errorf("account %s is removed and not used any more, but its sealed credential is still in the store: %w", args[0], err)
 				}
 				c.say("Account %s is removed, with its credential and what was learnt of it.", args[0])
-				c.removeAlarms(ctx, d, args[0])
+				c.removeAlarm(ctx, d, args[0])
 				return nil
 			})
 		},
 	}
 }
 
-// removeAlarmsWithin bounds what a removal waits for beside the table.
-const removeAlarmsWithin = 10 * time.Second
+// removeAlarmWithin bounds what a removal waits for beside the table.
+const removeAlarmWithin = 10 * time.Second
 
-// removeAlarms removes an account's alarms now, since a stack that is deleted next has no
+// removeAlarm removes an account's alarm now, since a stack that is deleted next has no
 // poller any more to do it. That it cannot is no failure of the removal, but is said.
-func (c *cli) removeAlarms(ctx context.Context, d *data, name string) {
-	if d.removeAlarms == nil {
+func (c *cli) removeAlarm(ctx context.Context, d *data, name string) {
+	if d.removeAlarm == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeAlarmsWithin)
+	ctx, cancel := context.WithTimeout(ctx, removeAlarmWithin)
 	defer cancel()
-	if err := d.removeAlarms(ctx, name); err != nil {
-		c.say("Its alarms, if it had any, are still there: %v. The poller removes them with its next round; wait for that before you delete the stack.", err)
+	if err := d.removeAlarm(ctx, name); err != nil {
+		c.say("Its alarm, if it had one, is still there: %v. The poller removes it with its next round; wait for that before you delete the stack.", err)
 	}
 }
 

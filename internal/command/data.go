@@ -33,9 +33,11 @@ type data struct {
 	// box opens what is sealed. For a table it asks a key service, so only those ask for it
 	// who need it.
 	box func(context.Context) (*seal.Box, error)
-	// removeAlarms removes the alarms of an account by its name. It is nil for a directory,
-	// which has none.
-	removeAlarms func(context.Context, string) error
+	// removeAlarm removes the alarm of an account by its name, and hearSilence turns on the
+	// one about a poller that has never made a round. They are nil for a directory, which has
+	// no alarms.
+	removeAlarm func(context.Context, string) error
+	hearSilence func(context.Context, time.Time) (bool, error)
 }
 
 func (d *data) vault(ctx context.Context) (vault.Vault, error) {
@@ -183,7 +185,30 @@ func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, closing()) }()
 	d.Store = d.Within(commandWithin)
-	return do(d)
+	if err := do(d); err != nil {
+		return err
+	}
+	c.hearSilence(ctx, d)
+	return nil
+}
+
+// hearSilence has a poller announced that has never made a round. What it cannot do is told
+// and fails no command: the command itself has done its work.
+func (c *cli) hearSilence(ctx context.Context, d *data) {
+	if d.hearSilence == nil {
+		return
+	}
+	p, err := d.Poll(ctx)
+	if err != nil || !p.RoundAt.IsZero() {
+		return // whoever asks for the poller's rounds hears of the store
+	}
+	heard, err := d.hearSilence(ctx, c.Now())
+	switch {
+	case err != nil:
+		fmt.Fprintln(c.Stderr, "holdfast: the poller has made no round yet, and whether its alarm is on is not known:", err)
+	case heard:
+		fmt.Fprintln(c.Stderr, "holdfast: the poller has made no round since the stack was deployed: look at the log of its function Poller, and at its schedule. Its alarm is on now.")
+	}
 }
 
 // change makes one change of the catalog.

@@ -21,8 +21,11 @@ type Table interface {
 	Box(context.Context) (*seal.Box, error)
 	// Environment is what a function needs in its environment to open the same table.
 	Environment(context.Context) ([]string, error)
-	// RemoveAlarms removes the alarms of an account by its name; none there is no error.
-	RemoveAlarms(ctx context.Context, account string) error
+	// RemoveAlarm removes the alarm of an account by its name; that there is none is no error.
+	RemoveAlarm(ctx context.Context, account string) error
+	// HearSilence turns on the alarm about a poller that has never made a round, once the
+	// stack is older than ten minutes. It reports whether it did.
+	HearSilence(ctx context.Context, now time.Time) (bool, error)
 }
 
 // openTableWithin bounds the search for the owner's AWS identity: an SSO login that is
@@ -34,7 +37,7 @@ func (c *cli) openTable(ctx context.Context) (*data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &data{Store: store.New(t), box: t.Box, removeAlarms: t.RemoveAlarms}, nil
+	return &data{Store: store.New(t), box: t.Box, removeAlarm: t.RemoveAlarm, hearSilence: t.HearSilence}, nil
 }
 
 func (c *cli) namedTable(ctx context.Context) (Table, error) {

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -189,6 +191,7 @@ func TestTableWithoutKMS(t *testing.T) {
 	b.add("work", "home")
 	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""), "--no-check")
 	b.must("key", "create", "laptop")
+	b.must("poll") // before the first round a command looks for an alarm about that
 	denied := awstest.Refuse(http.StatusBadRequest, "AccessDeniedException")
 	front.Always("Decrypt", denied)
 	front.Always("GenerateDataKey", denied)
@@ -307,15 +310,15 @@ func TestRemoveTriesAgain(t *testing.T) {
 	}
 }
 
-// TestRemoveRemovesAlarms: a stack that is deleted afterwards leaves no alarm behind. Where
-// they cannot be removed the account is all the same.
-func TestRemoveRemovesAlarms(t *testing.T) {
+// TestRemoveRemovesTheAlarm: a stack that is deleted afterwards leaves no alarm behind. Where
+// it cannot be removed the account is all the same.
+func TestRemoveRemovesTheAlarm(t *testing.T) {
 	b, front := newTableBench(t)
 	b.add("work", "home")
 	cfg := awstest.Config(front.URL)
 	login := account.Account{Name: "work", Provider: account.Anthropic, Kind: account.Subscription}
 	key := account.Account{Name: "home", Provider: account.Anthropic, Kind: account.Key}
-	if err := cloudwatch.New(cfg, b.table, "").KeepAlarms(t.Context(), []account.Account{login, key}); err != nil {
+	if err := cloudwatch.New(cfg, b.table, "", "").Keep(t.Context(), time.Now(), []account.Account{login, key}); err != nil {
 		t.Fatal(err)
 	}
 	left := func() (names []string) {
@@ -330,18 +333,70 @@ func TestRemoveRemovesAlarms(t *testing.T) {
 		}
 		return names
 	}
-	if diff := cmp.Diff([]string{"home-parked", "work-parked", "work-renewal"}, left()); diff != "" {
+	if diff := cmp.Diff([]string{"home", "work"}, left()); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
 	}
 	b.must("account", "remove", "work")
-	if diff := cmp.Diff([]string{"home-parked"}, left()); diff != "" {
+	if diff := cmp.Diff([]string{"home"}, left()); diff != "" {
 		t.Errorf("account work is removed (-want +got)\n%s", diff)
 	}
 	front.Always("DeleteAlarms", awstest.Refuse(http.StatusForbidden, "AccessDenied"))
-	const want = "Its alarms, if it had any, are still there: AWS does not let you remove the alarms of account home: this identity needs cloudwatch:DeleteAlarms on "
-	if got := b.must("account", "remove", "home").stderr; !strings.Contains(got, want) || !strings.Contains(got, "The poller removes them with its next round") {
+	const want = "Its alarm, if it had one, is still there: AWS does not let you remove the alarms of account home: this identity needs cloudwatch:DeleteAlarms on "
+	if got := b.must("account", "remove", "home").stderr; !strings.Contains(got, want) || !strings.Contains(got, "The poller removes it with its next round") {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// TestPollerThatNeverRan: a stack's alarm about a silent poller begins without actions. A
+// command that finds no round ten minutes after the deployment turns it on and says so; once
+// there was a round, nobody looks.
+func TestPollerThatNeverRan(t *testing.T) {
+	b, front := newTableBench(t)
+	cfg := awstest.Config(front.URL)
+	const name = "holdfast-poller-silent"
+	client, tables := sdk.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
+	if _, err := client.PutMetricAlarm(t.Context(), &sdk.PutMetricAlarmInput{
+		AlarmName: aws.String(name), Namespace: aws.String("AWS/Lambda"), MetricName: aws.String("Invocations"), Statistic: cwtypes.StatisticSum,
+		Period: aws.Int32(60), EvaluationPeriods: aws.Int32(15), Threshold: aws.Float64(1), ActionsEnabled: aws.Bool(false),
+		ComparisonOperator: cwtypes.ComparisonOperatorLessThanThreshold, TreatMissingData: aws.String("breaching"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	on := func() bool {
+		t.Helper()
+		out, err := client.DescribeAlarms(t.Context(), &sdk.DescribeAlarmsInput{AlarmNames: []string{name}})
+		if err != nil || len(out.MetricAlarms) != 1 {
+			t.Fatalf("got %+v, %v, want the alarm", out, err)
+		}
+		return aws.ToBool(out.MetricAlarms[0].ActionsEnabled)
+	}
+	b.now = time.Now
+	check := func(when string, said, turnedOn bool) {
+		t.Helper()
+		got := b.must("account", "list").stderr
+		if strings.Contains(got, "the poller has made no round since the stack was deployed") != said || on() != turnedOn {
+			t.Errorf("%s: got %q and an alarm that is on: %t; want it said: %t, and on: %t", when, got, on(), said, turnedOn)
+		}
+	}
+	check("a table by hand", false, false)
+	described, err := tables.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &b.table})
+	if err == nil {
+		_, err = tables.TagResource(t.Context(), &dynamodb.TagResourceInput{
+			ResourceArn: described.Table.TableArn, Tags: []types.Tag{{Key: aws.String("holdfast:poller-alarm"), Value: aws.String(name)}},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("just deployed", false, false)
+	b.now = func() time.Time { return time.Now().Add(11 * time.Minute) }
+	check("eleven minutes later", true, true)
+	check("it is on already", false, true)
+	if _, err := client.DisableAlarmActions(t.Context(), &sdk.DisableAlarmActionsInput{AlarmNames: []string{name}}); err != nil {
+		t.Fatal(err)
+	}
+	b.must("poll")
+	check("after a round nobody looks", false, false)
 }
 
 func TestTableUsage(t *testing.T) {

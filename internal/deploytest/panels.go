@@ -7,9 +7,12 @@ import (
 	"slices"
 )
 
-// Panel is a panel of a dashboard that shows series.
+// Panel is a panel of a dashboard: it shows series, or what a query finds in a log.
 type Panel struct {
 	Title string
+	// Query is a panel's of a log, in the language of CloudWatch Logs Insights; empty for a
+	// panel of series.
+	Query string
 	// Period is in seconds, Statistic the one of series that name none of their own.
 	Period    int
 	Statistic string
@@ -24,7 +27,7 @@ type Shown struct {
 
 // options stand at the end of a series in a dashboard.
 type options struct {
-	Expression, Stat string
+	Stat string
 }
 
 // Panels reads a dashboard's body by "Dashboard body structure and syntax" of CloudWatch's
@@ -34,9 +37,9 @@ func Panels(body string) ([]Panel, error) {
 		Widgets []struct {
 			Type       string
 			Properties struct {
-				Title, Region, Stat, View string
-				Period                    int
-				Metrics                   [][]json.RawMessage
+				Title, Region, Stat, View, Query string
+				Period                           int
+				Metrics                          [][]json.RawMessage
 			}
 		}
 	}
@@ -45,9 +48,13 @@ func Panels(body string) ([]Panel, error) {
 	}
 	var panels []Panel
 	for _, w := range d.Widgets {
-		p := Panel{Title: w.Properties.Title, Period: w.Properties.Period, Statistic: w.Properties.Stat}
-		if w.Type != "metric" || w.Properties.Region == "" || p.Title == "" {
-			return nil, fmt.Errorf("panel %q of type %q: want a title, a region and metrics", p.Title, w.Type)
+		p := Panel{Title: w.Properties.Title, Query: w.Properties.Query, Period: w.Properties.Period, Statistic: w.Properties.Stat}
+		if w.Properties.Region == "" || p.Title == "" || (w.Type == "log") != (p.Query != "") || (w.Type != "log" && w.Type != "metric") {
+			return nil, fmt.Errorf("panel %q of type %q: want a title, a region, and metrics or a query", p.Title, w.Type)
+		}
+		if p.Query != "" {
+			panels = append(panels, p)
+			continue
 		}
 		var before []string
 		for i, row := range w.Properties.Metrics {
@@ -83,10 +90,6 @@ func series(row []json.RawMessage, before []string) (shown Shown, words []string
 		if err := json.Unmarshal(raw, &o); err != nil || i != len(row)-1 {
 			return Shown{}, nil, fmt.Errorf("%s stands where words of a metric are to", raw)
 		}
-	}
-	if o.Expression != "" {
-		shown, err = search(o.Expression)
-		return shown, nil, err
 	}
 	if words, err = written(words, before); err != nil {
 		return Shown{}, nil, err
@@ -125,21 +128,59 @@ func written(words, before []string) ([]string, error) {
 }
 
 var (
-	searched = regexp.MustCompile(`^SEARCH\('\{([^{}]+)\} MetricName="([A-Za-z]+)"', '(Minimum|Maximum|Sum|Average|SampleCount)', [0-9]+\)$`)
-	word     = regexp.MustCompile(`[^,]+`)
+	source    = regexp.MustCompile(`^SOURCE '([^']+)' \| `)
+	quotes    = regexp.MustCompile(`'[^']*'`)
+	named     = regexp.MustCompile(`\bas ([a-z_0-9]+)`)
+	unnesting = regexp.MustCompile(`unnest line\.figures\.([a-z]+) into each\b`)
+	ofEach    = regexp.MustCompile(`\beach\.([a-z_]+)`)
+	field     = regexp.MustCompile(`(?:\b[a-zA-Z_]|@)[a-zA-Z_0-9.@]*(\()?`)
 )
 
-// search reads a search for the series of one metric with one set of dimensions.
-func search(expression string) (Shown, error) {
-	found := searched.FindStringSubmatch(expression)
-	if found == nil {
-		return Shown{}, fmt.Errorf("expression %s is not a search that is known here", expression)
+// keywords are the words of a query that name no field.
+var keywords = []string{"filter", "fields", "stats", "sort", "by", "as", "and", "or", "desc", "asc", "unnest", "into", "each", "line", "bin"}
+
+// Asked is what a query asks a log for.
+type Asked struct {
+	// Group is the log group.
+	Group string
+	// Fields are the members of a line that it reads, in order and each once.
+	Fields []string
+	// List is the list of the figures of a round that it goes through, and Of the members of
+	// its entries that it reads; both empty for a query that reads lines as they are.
+	List string
+	Of   []string
+}
+
+// Ask reads a query, as far as this repository's dashboard uses the language: fields of
+// lines, or one list of a line's figures.
+func Ask(query string) (Asked, error) {
+	group := source.FindStringSubmatch(query)
+	if group == nil {
+		return Asked{}, fmt.Errorf("query %q does not begin with its log group", query)
 	}
-	schema := word.FindAllString(found[1], -1)
-	shown := Shown{Series{Namespace: schema[0], Metric: found[2]}, found[3]}
-	for _, name := range schema[1:] {
-		shown.Dimensions = append(shown.Dimensions, Dimension{Name: name})
+	a := Asked{Group: group[1]}
+	rest := query[len(group[0]):]
+	if list := unnesting.FindStringSubmatch(rest); list != nil {
+		a.List = list[1]
 	}
-	sorted(shown.Dimensions)
-	return shown, nil
+	for _, found := range ofEach.FindAllStringSubmatch(rest, -1) {
+		if !slices.Contains(a.Of, found[1]) {
+			a.Of = append(a.Of, found[1])
+		}
+	}
+	if (a.List == "") != (len(a.Of) == 0) {
+		return Asked{}, fmt.Errorf("query %q reads entries of no list, or a list without its entries", query)
+	}
+	plain := ofEach.ReplaceAllString(unnesting.ReplaceAllString(quotes.ReplaceAllString(rest, ""), ""), "")
+	known := slices.Clone(keywords)
+	for _, found := range named.FindAllStringSubmatch(plain, -1) {
+		known = append(known, found[1])
+	}
+	for _, word := range field.FindAllString(plain, -1) {
+		if word[len(word)-1] == '(' || word[0] == '@' || slices.Contains(known, word) || slices.Contains(a.Fields, word) {
+			continue
+		}
+		a.Fields = append(a.Fields, word)
+	}
+	return a, nil
 }

@@ -62,6 +62,7 @@ type properties struct {
 	TreatMissingData   string              `yaml:"TreatMissingData"`
 	AlarmActions       []string            `yaml:"AlarmActions"`
 	OKActions          []string            `yaml:"OKActions"`
+	ActionsEnabled     *bool               `yaml:"ActionsEnabled"`
 	// Others are not known here.
 	Others map[string]any `yaml:",inline"`
 }
@@ -81,7 +82,7 @@ func alarm(node *yaml.Node) (alarmstate.Definition, error) {
 		Name: p.AlarmName, Namespace: p.Namespace, Metric: p.MetricName, Dimensions: map[string]string{}, Statistic: p.Statistic,
 		Period: time.Duration(p.Period) * time.Second, Periods: p.EvaluationPeriods, ToAlarm: p.DatapointsToAlarm,
 		Comparison: p.ComparisonOperator, Threshold: *p.Threshold, Missing: p.TreatMissingData,
-		Actions: p.AlarmActions, OKActions: p.OKActions,
+		Actions: p.AlarmActions, OKActions: p.OKActions, Off: p.ActionsEnabled != nil && !*p.ActionsEnabled,
 	}
 	if d.ToAlarm == 0 {
 		d.ToAlarm = d.Periods

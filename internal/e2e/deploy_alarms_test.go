@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -13,22 +14,84 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/alarm"
 	"holdfast/internal/alarmstate"
-	"holdfast/internal/awstest"
 	"holdfast/internal/catalog"
-	"holdfast/internal/cloudwatch"
+	"holdfast/internal/deploytest"
 	"holdfast/internal/functiontest"
 	"holdfast/internal/metric"
 	"holdfast/internal/store"
 	"holdfast/internal/upstreamtest"
 )
 
+// points are data points by the metric's name and its dimensions' values, as keyOf spells
+// them, and by the begin of their minute.
+type points map[string]map[time.Time][]float64
+
+func keyOf(name string, dimensions map[string]string) string {
+	key := name
+	for _, dimension := range slices.Sorted(maps.Keys(dimensions)) {
+		key += " " + dimensions[dimension]
+	}
+	return key
+}
+
+func (p points) add(at time.Time, name string, dimensions map[string]string, v float64) {
+	key := keyOf(name, dimensions)
+	if p[key] == nil {
+		p[key] = map[time.Time][]float64{}
+	}
+	at = at.UTC().Truncate(time.Minute)
+	p[key][at] = append(p[key][at], v)
+}
+
+// written adds data as CloudWatch reads them out of a log.
+func (p points) written(t *testing.T, lines [][]byte) {
+	t.Helper()
+	for _, line := range lines {
+		data, at, _, err := deploytest.Extract(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, d := range data {
+			dimensions := map[string]string{}
+			for _, each := range d.Dimensions {
+				dimensions[each.Name] = each.Value
+			}
+			p.add(at, string(d.Name), dimensions, d.Value)
+		}
+	}
+}
+
+// of are an alarm's data points: its statistic of each of its periods.
+func (p points) of(t *testing.T, d alarmstate.Definition) map[time.Time]float64 {
+	t.Helper()
+	gathered := map[time.Time][]float64{}
+	for at, values := range p[keyOf(d.Metric, d.Dimensions)] {
+		at = at.Truncate(d.Period)
+		gathered[at] = append(gathered[at], values...)
+	}
+	out := map[time.Time]float64{}
+	for at, values := range gathered {
+		switch d.Statistic {
+		case "Minimum":
+			out[at] = slices.Min(values)
+		case "Maximum":
+			out[at] = slices.Max(values)
+		case "Sum":
+			for _, v := range values {
+				out[at] += v
+			}
+		default:
+			t.Fatalf("alarm %s looks at the %s", d.Name, d.Statistic)
+		}
+	}
+	return out
+}
+
 // raised are the alarms that are raised at an instant, by the data points there are, in
 // short: without the stack's or the table's name.
-func (s *stack) raised(t *testing.T, now time.Time, definitions map[string]alarmstate.Definition) []string {
+func (s *stack) raised(t *testing.T, now time.Time, definitions map[string]alarmstate.Definition, p points) []string {
 	t.Helper()
-	return s.raisedBy(t, definitions, func(d alarmstate.Definition) (bool, error) {
-		return d.Raised(now, s.Points(d, now.Add(-time.Duration(d.Range()+1)*d.Period), now))
-	})
+	return s.raisedBy(t, definitions, func(d alarmstate.Definition) (bool, error) { return d.Raised(now, p.of(t, d)) })
 }
 
 func (s *stack) raisedBy(t *testing.T, definitions map[string]alarmstate.Definition, raised func(alarmstate.Definition) (bool, error)) []string {
@@ -48,14 +111,46 @@ func (s *stack) raisedBy(t *testing.T, definitions map[string]alarmstate.Definit
 	return names
 }
 
+// lastRound is what the poller's last round wrote into its log: the figures, and the data.
+func (s *stack) lastRound(t *testing.T) (figures metric.Figures, data [][]byte, at time.Time) {
+	t.Helper()
+	for line := range strings.Lines(s.Log("Poller")) {
+		line := []byte(strings.TrimSpace(line))
+		var fleet struct {
+			Time    time.Time      `json:"time"`
+			Msg     string         `json:"msg"`
+			Figures metric.Figures `json:"figures"`
+		}
+		if json.Unmarshal(line, &fleet) == nil && fleet.Msg == "fleet" {
+			figures, data, at = fleet.Figures, nil, fleet.Time
+			continue
+		}
+		if _, _, measured, _ := deploytest.Extract(line); measured {
+			data = append(data, line)
+		}
+	}
+	return figures, data, at
+}
+
 // ifItLasts are the alarms that are raised if what the poller measured last goes on so: the
 // functions here live by the machine's clock, and a test doesn't wait for minutes.
 func (s *stack) ifItLasts(t *testing.T) []string {
 	t.Helper()
+	_, data, _ := s.lastRound(t)
+	last := points{}
+	last.written(t, data)
 	now := time.Now()
 	return s.raisedBy(t, s.Alarms(), func(d alarmstate.Definition) (bool, error) {
 		lasting := map[time.Time]float64{}
-		if v, _, there := s.Newest(d); there {
+		var v float64
+		there := false
+		for _, v = range last.of(t, d) {
+			there = true
+		}
+		if d.Metric == "Invocations" { // the platform's own count: it is invoked
+			v, there = 1, true
+		}
+		if there {
 			for back := range d.Range() + 1 {
 				lasting[now.UTC().Truncate(d.Period).Add(-time.Duration(back)*d.Period)] = v
 			}
@@ -64,7 +159,8 @@ func (s *stack) ifItLasts(t *testing.T) []string {
 	})
 }
 
-// round lets the deployed poller make a round now, and looks that it measured.
+// round lets the deployed poller make a round now, and looks that it wrote down what it
+// found.
 func (s *stack) round(t *testing.T) {
 	t.Helper()
 	known := store.New(s.owner(t))
@@ -79,15 +175,12 @@ func (s *stack) round(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		// What is measured in one second cannot be told apart afterwards.
-		begins := time.Now().Truncate(time.Second).Add(time.Second)
-		<-time.After(time.Until(begins))
+		begins := time.Now()
 		if err := s.Invoke("Poller"); err != nil {
 			t.Fatal(err)
 		}
-		rounds := s.Alarms()[functiontest.Stack+"-poller-silent"]
-		if v, at, there := s.Newest(rounds); !there || v < 1 || at.Before(begins) {
-			t.Errorf("rounds: got %v at %v (there: %v), want one now", v, at, there)
+		if _, _, at := s.lastRound(t); at.Before(begins) {
+			t.Errorf("figures: got those of %v, want those of a round now", at)
 		}
 		after, err := known.Poll(t.Context())
 		if err != nil {
@@ -100,30 +193,15 @@ func (s *stack) round(t *testing.T) {
 	t.Fatal("the poller made no round when asked")
 }
 
-// newest is the newest value of a metric with one dimension.
-func (s *stack) newest(t *testing.T, name metric.Name, dimensions ...string) float64 {
-	t.Helper()
-	d := alarmstate.Definition{Namespace: metric.Namespace, Metric: string(name), Dimensions: map[string]string{}, Statistic: "Maximum"}
-	for i := 0; i < len(dimensions); i += 2 {
-		d.Dimensions[dimensions[i]] = dimensions[i+1]
-	}
-	v, _, there := s.Newest(d)
-	if !there {
-		t.Errorf("%s of %q: there is none", name, dimensions)
-		return -1
-	}
-	return v
-}
-
 // unconfigured is the stack between its deployment and the first account: nothing is wrong.
 func unconfigured(t *testing.T, s *stack) {
+	silence := functiontest.Stack + "-poller-silent"
 	s.round(t)
-	for _, p := range account.Providers {
-		for name, want := range map[metric.Name]float64{metric.Exhausted: 0, metric.LeastUtilization: 0, metric.ReadyAccounts: 0, metric.ReadingAge: 0} {
-			if got := s.newest(t, name, metric.Provider, string(p)); got != want {
-				t.Errorf("%s of %s: got %v, want %v", name, p, got, want)
-			}
-		}
+	if s.Alarms()[silence].Off {
+		t.Error("the alarm about a silent poller is off after the first round, want it on")
+	}
+	if figures, data, _ := s.lastRound(t); len(figures.Providers)+len(figures.Accounts)+len(figures.Windows)+len(data) != 0 {
+		t.Errorf("got figures %+v and data %s, want none", figures, data)
 	}
 	if got := s.ifItLasts(t); len(got) != 0 {
 		t.Errorf("raised: %q, want none", got)
@@ -136,45 +214,53 @@ func unconfigured(t *testing.T, s *stack) {
 // polled is a round on a normal day.
 func polled(t *testing.T, s *stack) {
 	s.round(t)
-	for _, c := range []struct {
-		name       metric.Name
-		dimensions []string
-		want       float64
-	}{
-		{metric.ReadyAccounts, []string{"Provider", "anthropic"}, 2},
-		{metric.ReadyAccounts, []string{"Provider", "openai"}, 1},
-		{metric.ReadyAccounts, []string{"Provider", "xai"}, 2},
-		{metric.Exhausted, []string{"Provider", "anthropic"}, 0},
-		{metric.Exhausted, []string{"Provider", "openai"}, 0},
-		{metric.Exhausted, []string{"Provider", "xai"}, 0},
-		{metric.ReadingAge, []string{"Provider", "anthropic"}, 0}, // by key, without a usage endpoint
-		{metric.Serving, []string{"Provider", "xai", "Account", "bracken"}, 1},
-		{metric.Serving, []string{"Provider", "xai", "Account", "sedge"}, 0},
-		{metric.Parked, []string{"Account", "tansy"}, 0},
-		{metric.RefreshFailures, []string{"Account", "tansy"}, 0},
-		{metric.Utilization, []string{"Account", "tansy", "Window", "five-hour"}, 0.20},
-		{metric.Utilization, []string{"Account", "tansy", "Window", "weekly"}, 0.30},
-		{metric.Utilization, []string{"Account", "bracken", "Window", "weekly"}, 0.12},
-		{metric.LeastUtilization, []string{"Provider", "xai"}, 0.12},
-		{metric.LeastUtilization, []string{"Provider", "openai"}, 0.30},
-	} {
-		if got := s.newest(t, c.name, c.dimensions...); got < c.want-1e-9 || got > c.want+1e-9 {
-			t.Errorf("%s of %q: got %v, want %v", c.name, c.dimensions, got, c.want)
+	figures, data, _ := s.lastRound(t)
+	near := func(v *float64, want float64) bool { return v != nil && *v > want-1e-9 && *v < want+1e-9 }
+	providers := map[account.Provider]metric.ProviderFigures{}
+	for _, p := range figures.Providers {
+		providers[p.Provider] = p
+	}
+	for provider, ready := range map[account.Provider]int{account.Anthropic: 2, account.OpenAI: 1, account.XAI: 2} {
+		if got := providers[provider]; got.Ready != ready || got.Exhausted {
+			t.Errorf("%s: got %+v, want %d ready accounts, and room", provider, got, ready)
 		}
 	}
-	if age := s.newest(t, metric.ReadingAge, "Provider", "openai"); age < 0 || age > 600 {
-		t.Errorf("ReadingAge of openai: got %v, want some seconds", age)
+	if got := providers[account.XAI]; got.Serving != "bracken" || !near(&got.LeastUtilization, 0.12) {
+		t.Errorf("xai: got %+v, want bracken to serve, 12 %% full", got)
+	}
+	if got := providers[account.OpenAI]; !near(&got.LeastUtilization, 0.30) || got.ReadingAge < 0 || got.ReadingAge > 600 {
+		t.Errorf("openai: got %+v, want it 30 %% full, read some seconds ago", got)
+	}
+	if got := providers[account.Anthropic]; got.ReadingAge != 0 { // by key, without a usage endpoint
+		t.Errorf("anthropic: got a reading of %v s ago, want none that is waited for", got.ReadingAge)
+	}
+	for _, a := range figures.Accounts {
+		if a.Parked || a.RenewalFailures != 0 {
+			t.Errorf("got %+v, want an account that needs nobody", a)
+		}
+	}
+	windows := map[string]*float64{}
+	for _, w := range figures.Windows {
+		windows[w.Account+" "+w.Window] = w.Utilization
+	}
+	for name, want := range map[string]float64{"tansy five-hour": 0.20, "tansy weekly": 0.30, "bracken weekly": 0.12} {
+		if !near(windows[name], want) {
+			t.Errorf("%s: got %v, want %v", name, windows[name], want)
+		}
+	}
+	if len(data) != 0 {
+		t.Errorf("measured: got %s, want nothing while nothing is wrong", data)
 	}
 	if got := s.ifItLasts(t); len(got) != 0 {
 		t.Errorf("raised: %q, want none", got)
 	}
 	want := map[string]bool{}
-	for _, name := range []string{"one-parked", "two-parked", "tansy-parked", "tansy-renewal", "bracken-parked", "bracken-renewal", "sedge-parked", "sedge-renewal"} {
-		want[alarm.Prefix(s.Table)+name] = true
+	for _, name := range []string{"one", "two", "tansy", "bracken", "sedge"} {
+		want[alarm.Name(s.Table, name)] = true
 	}
 	for name, d := range s.Alarms() {
 		if strings.HasPrefix(name, alarm.Prefix(s.Table)) {
-			if !want[name] || !cmp.Equal(d.Actions, []string{s.Outputs["AlarmTopicArn"]}) || d.Missing != alarmstate.NotBreaching {
+			if !want[name] || !cmp.Equal(d.Actions, []string{s.Outputs["AlarmTopicArn"]}) || len(d.OKActions) != 0 || d.Missing != alarmstate.NotBreaching {
 				t.Errorf("alarm %+v: want one of %v, to the topic", d, want)
 			}
 			delete(want, name)
@@ -238,7 +324,7 @@ func revoked(t *testing.T, s *stack) {
 	s.secrets = b.secrets
 	s.round(t)
 	s.until("sorrel", "parked", func(shown shown) bool { return shown.State == "parked" })
-	if got, want := s.ifItLasts(t), []string{"sorrel-parked"}; !slices.Equal(got, want) {
+	if got, want := s.ifItLasts(t), []string{"sorrel"}; !slices.Equal(got, want) {
 		t.Errorf("raised: %q, want %q", got, want)
 	}
 	s.run(nil, "account", "remove", "sorrel")
@@ -290,26 +376,28 @@ func parked(at time.Time) account.State {
 	return observed(at, 0.3).Reject(account.Rejection{Kind: account.BadCredential, At: at, Rule: "renewal-refused"}, account.Rules{})
 }
 
-// errSilence stands for the data of a minute in which nobody measured.
-var errSilence = errors.New("nobody measured")
+// What becomes of a minute's round other than to go well.
+var (
+	errSilence = errors.New("the poller is not invoked")
+	errRound   = errors.New("the round fails")
+)
 
-// scenarios lets half an hour pass in each of the situations that an owner gets into, in
-// the past, where each has an hour of its own. What a round would measure goes to
-// CloudWatch as the poller sends it, and is read back; the alarms are those deployed.
+// scenarios lets half an hour pass in each of the situations that an owner gets into. What a
+// round would measure is written as the poller writes it, and read as CloudWatch reads it; the
+// alarms are those deployed.
 func scenarios(t *testing.T, s *stack) {
 	snap, err := store.New(s.owner(t)).Snapshot(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const minutes = 30
-	blind := []string{"blind-anthropic", "blind-openai", "blind-xai"}
 	after := func(minute int, raised ...string) map[int][]string {
 		return map[int][]string{minute: raised, minutes: raised}
 	}
 	never := map[int][]string{5: nil, 12: nil, 20: nil, minutes: nil}
-	for i, c := range []struct {
+	for _, c := range []struct {
 		name string
-		// minute changes what was so a minute before; an error tells that no round was made.
+		// minute changes what was so a minute before; an error tells what became of the round.
 		minute func(l *life, now time.Time, minute int) error
 		// unavailable is how many requests of a minute are refused for want of the store.
 		unavailable func(minute int) int
@@ -392,7 +480,7 @@ func scenarios(t *testing.T, s *stack) {
 					l.set("bracken", parked(l.start.Add(10*time.Minute)))
 				}
 				return nil
-			}, raised: map[int][]string{10: nil, 12: {"bracken-parked"}, minutes: {"bracken-parked"}},
+			}, raised: map[int][]string{10: nil, 12: {"bracken"}, minutes: {"bracken"}},
 		},
 		{
 			name: "the only login revoked",
@@ -401,14 +489,14 @@ func scenarios(t *testing.T, s *stack) {
 					l.set("tansy", parked(l.start.Add(10*time.Minute)))
 				}
 				return nil
-			}, raised: after(13, "exhausted-openai", "tansy-parked"),
+			}, raised: after(13, "exhausted-openai", "tansy"),
 		},
 		{
 			name: "a login that cannot be renewed",
 			minute: func(l *life, _ time.Time, minute int) error {
 				l.fail("tansy", max(0, minute-10))
 				return nil
-			}, raised: map[int][]string{10: nil, 13: nil, 15: {"tansy-renewal"}, minutes: {"tansy-renewal"}},
+			}, raised: map[int][]string{10: nil, 13: nil, 15: {"tansy"}, minutes: {"tansy"}},
 		},
 		{
 			name: "the usage look-up dead", // of one provider, and no answers either
@@ -431,7 +519,16 @@ func scenarios(t *testing.T, s *stack) {
 					return errSilence
 				}
 				return nil
-			}, raised: map[int][]string{12: nil, 20: blind, 24: blind, 27: append(slices.Clone(blind), "poller-silent"), minutes: append(slices.Clone(blind), "poller-silent")},
+			}, raised: map[int][]string{12: nil, 20: nil, 24: nil, 27: {"poller-silent"}, minutes: {"poller-silent"}},
+		},
+		{
+			name: "a round fails now and then",
+			minute: func(_ *life, _ time.Time, minute int) error {
+				if minute%10 == 5 {
+					return errRound
+				}
+				return nil
+			}, raised: never,
 		},
 		{
 			name: "the poller late", // for three minutes, as with a deployment
@@ -446,7 +543,7 @@ func scenarios(t *testing.T, s *stack) {
 			name: "the store dead", // so that the poller knows nothing either
 			minute: func(_ *life, _ time.Time, minute int) error {
 				if minute >= 10 {
-					return errSilence
+					return errRound
 				}
 				return nil
 			},
@@ -457,18 +554,18 @@ func scenarios(t *testing.T, s *stack) {
 				return 0
 			},
 			raised: map[int][]string{
-				10: nil, 11: {"store"}, 13: {"store"}, 20: append(slices.Clone(blind), "store"),
-				minutes: append(slices.Clone(blind), "poller-silent", "store"),
+				10: nil, 11: {"store"}, 12: {"store"}, 13: {"poller-errors", "store"}, minutes: {"poller-errors", "store"},
 			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			start := time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(i+2) * time.Hour)
-			watch := cloudwatch.New(awstest.Config(s.Endpoint), s.Table, s.Outputs["AlarmTopicArn"])
+			start := time.Now().UTC().Truncate(time.Hour)
+			measured, serving := points{}, map[int]string{}
+			poller := map[string]string{"FunctionName": s.Resource("Poller")}
 			for minute := range minutes {
 				now := start.Add(time.Duration(minute) * time.Minute)
 				l := &life{start: start, fleet: metric.Fleet{
-					Now: now, Catalog: catalog.Catalog{Accounts: snap.Catalog.Accounts}, States: map[account.ID]account.State{},
+					Now: now, Table: s.Table, Catalog: catalog.Catalog{Accounts: snap.Catalog.Accounts}, States: map[account.ID]account.State{},
 					Watched: map[account.ID]bool{}, Failures: map[account.ID]int{},
 				}}
 				for _, a := range snap.Catalog.Accounts {
@@ -480,31 +577,35 @@ func scenarios(t *testing.T, s *stack) {
 				for i := range l.fleet.Catalog.Accounts {
 					l.fleet.Catalog.Accounts[i].AddedAt = start.Add(-time.Hour)
 				}
+				var became error
+				if c.minute != nil {
+					became = c.minute(l, now, minute)
+				}
+				if became != errSilence {
+					measured.add(now, "Invocations", poller, 1)
+				}
 				var data []metric.Datum
-				if c.minute == nil || c.minute(l, now, minute) == nil {
+				if became == nil {
 					data = metric.OfFleet(l.fleet)
+					for _, p := range metric.FiguresOf(l.fleet).Providers {
+						serving[minute] += p.Serving // xAI alone has policy order
+					}
+				}
+				if became == errRound {
+					measured.add(now, "Errors", poller, 1)
 				}
 				refused := 0
 				if c.unavailable != nil {
 					refused = c.unavailable(minute)
 				}
 				for n := range 5 {
-					data = append(data, metric.OfRequest(metric.Request{Provider: account.Anthropic, Outcome: "served", StoreUnavailable: n < refused})...)
+					data = append(data, metric.OfRequest(metric.Request{Table: s.Table, StoreUnavailable: n < refused})...)
 				}
-				if err := watch.Put(t.Context(), now.Add(20*time.Second), data); err != nil {
-					t.Fatal(err)
-				}
+				measured.written(t, metric.Lines(now.Add(20*time.Second), data))
 			}
 			for minute, name := range c.serves {
-				at := start.Add(time.Duration(minute) * time.Minute)
-				for _, each := range []string{"bracken", "sedge"} {
-					points := s.Points(alarmstate.Definition{
-						Namespace: metric.Namespace, Metric: string(metric.Serving), Dimensions: map[string]string{"Provider": "xai", "Account": each},
-						Statistic: "Maximum", Period: time.Minute,
-					}, at, at.Add(time.Minute))
-					if got := points[at] == 1; len(points) != 1 || got != (each == name) {
-						t.Errorf("after %d minutes: got %v of %s, want %s to serve", minute, points, each, name)
-					}
+				if serving[minute] != name {
+					t.Errorf("after %d minutes: %q serves, want %s", minute, serving[minute], name)
 				}
 			}
 			definitions := s.Alarms()
@@ -513,7 +614,7 @@ func scenarios(t *testing.T, s *stack) {
 				if want == nil {
 					want = []string{}
 				}
-				if diff := cmp.Diff(want, s.raised(t, start.Add(time.Duration(minute)*time.Minute), definitions)); diff != "" {
+				if diff := cmp.Diff(want, s.raised(t, start.Add(time.Duration(minute)*time.Minute), definitions, measured)); diff != "" {
 					t.Errorf("after %d minutes: raised (-want +got)\n%s", minute, diff)
 				}
 			}

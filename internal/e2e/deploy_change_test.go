@@ -57,12 +57,12 @@ func deleted(t *testing.T, s *stack) {
 	}
 	key := s.Resource("Key")
 	for _, name := range []string{"one", "two", "tansy", "bracken", "sedge"} {
-		if said := s.run(nil, "account", "remove", name).stderr; strings.Contains(said, "alarms") {
+		if said := s.run(nil, "account", "remove", name).stderr; strings.Contains(said, "alarm") {
 			t.Errorf("account remove %s: got %s", name, said)
 		}
 	}
 	gone := map[string]string{}
-	for _, stack := range []string{functiontest.Stack, s.Resource("Alarms"), s.Resource("Dashboard")} {
+	for _, stack := range []string{functiontest.Stack, s.Resource("Alarms"), s.Resource("Dashboards")} {
 		for _, r := range s.Resources(stack) {
 			gone[r.ID] = r.Type
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"holdfast/internal/awstest"
 	"holdfast/internal/deploytest"
@@ -28,7 +29,7 @@ func resources(t *testing.T, s *stack) {
 		"Poller": "AWS::Lambda::Function", "PollerRole": "AWS::IAM::Role", "PollerLog": "AWS::Logs::LogGroup", "PollerEventInvokeConfig": "AWS::Lambda::EventInvokeConfig",
 		"PollerEachMinute": "AWS::Scheduler::Schedule", "PollerEachMinuteRole": "AWS::IAM::Role",
 		"Topic": "AWS::SNS::Topic", "TopicToEmail": "AWS::SNS::Subscription",
-		"Alarms": "AWS::CloudFormation::Stack", "Dashboard": "AWS::CloudFormation::Stack",
+		"Alarms": "AWS::CloudFormation::Stack", "Dashboards": "AWS::CloudFormation::Stack",
 	}
 	got := map[string]string{}
 	for _, r := range s.Resources(functiontest.Stack) {
@@ -87,21 +88,19 @@ func checkTable(t *testing.T, s *stack) {
 	if err != nil || key.KeyMetadata.KeyState != "Enabled" {
 		t.Fatalf("got key %+v (%v), want it enabled", key, err)
 	}
-	if rotation, err := keys.GetKeyRotationStatus(ctx, &kms.GetKeyRotationStatusInput{KeyId: &id}); err != nil || !rotation.KeyRotationEnabled {
-		t.Errorf("got rotation %+v (%v), want it", rotation, err)
+	if rotation, err := keys.GetKeyRotationStatus(ctx, &kms.GetKeyRotationStatusInput{KeyId: &id}); err != nil || rotation.KeyRotationEnabled {
+		t.Errorf("got rotation %+v (%v), want none: it costs, and helps no data key that is wrapped already", rotation, err)
 	}
 	tags, err := client.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: table.TableArn})
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := ""
+	told := map[string]string{}
 	for _, tag := range tags.Tags {
-		if *tag.Key == "holdfast:kms-key" {
-			named = *tag.Value
-		}
+		told[*tag.Key] = *tag.Value
 	}
-	if named != *key.KeyMetadata.Arn {
-		t.Errorf("the table's tag names key %q, want %s", named, *key.KeyMetadata.Arn)
+	if told["holdfast:kms-key"] != *key.KeyMetadata.Arn || told["holdfast:poller-alarm"] != functiontest.Stack+"-poller-silent" {
+		t.Errorf("the table's tags are %v, want the key %s and the alarm about a silent poller", told, *key.KeyMetadata.Arn)
 	}
 }
 
@@ -142,7 +141,7 @@ func checkFunctions(t *testing.T, s *stack) {
 			want[variable] = value
 		}
 		if name == "Poller" {
-			want["HOLDFAST_ALARM_TOPIC"] = s.Resource("Topic")
+			want["HOLDFAST_ALARM_TOPIC"], want["HOLDFAST_POLLER_ALARM"] = s.Resource("Topic"), functiontest.Stack+"-poller-silent"
 		}
 		if diff := cmp.Diff(want, got.Environment.Variables); diff != "" {
 			t.Errorf("%s: environment (-want +got)\n%s", name, diff)
@@ -243,6 +242,7 @@ func infra(t *testing.T, name string) []byte {
 func checkAlarms(t *testing.T, s *stack) {
 	declared, err := deploytest.Alarms(infra(t, "alarms.yaml"), map[string]string{
 		"Prefix": functiontest.Stack, "TopicArn": s.Resource("Topic"), "TableName": s.Table,
+		"GatewayFunction": s.Resource("Gateway"), "PollerFunction": s.Resource("Poller"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -253,32 +253,42 @@ func checkAlarms(t *testing.T, s *stack) {
 	}
 	there := s.Alarms()
 	for logical, want := range declared {
-		if diff := cmp.Diff(want, there[want.Name]); diff != "" || types[logical] != "AWS::CloudWatch::Alarm" {
+		if diff := cmp.Diff(want, there[want.Name], cmpopts.EquateEmpty()); diff != "" || types[logical] != "AWS::CloudWatch::Alarm" {
 			t.Errorf("%s, a %s: (-want +got)\n%s", logical, types[logical], diff)
 		}
 	}
 	if len(there) != len(declared) || len(types) != len(declared) {
 		t.Errorf("got alarms %v and resources %v, want those declared", there, types)
 	}
-	for name, want := range map[string]struct{ metric, missing string }{
-		"exhausted-anthropic": {"Exhausted", "notBreaching"}, "exhausted-openai": {"Exhausted", "notBreaching"}, "exhausted-xai": {"Exhausted", "notBreaching"},
-		"blind-anthropic": {"ReadingAge", "breaching"}, "blind-openai": {"ReadingAge", "breaching"}, "blind-xai": {"ReadingAge", "breaching"},
-		"poller-silent": {"PollerRounds", "breaching"}, "store": {"StoreUnavailable", "notBreaching"},
+	gateway, poller := map[string]string{"FunctionName": s.Resource("Gateway")}, map[string]string{"FunctionName": s.Resource("Poller")}
+	of := func(provider string) map[string]string {
+		return map[string]string{"Table": s.Table, "Provider": provider}
+	}
+	for name, want := range map[string]struct {
+		metric, missing string
+		dimensions      map[string]string
+	}{
+		"exhausted-anthropic": {"Exhausted", "notBreaching", of("anthropic")}, "exhausted-openai": {"Exhausted", "notBreaching", of("openai")}, "exhausted-xai": {"Exhausted", "notBreaching", of("xai")},
+		"blind-anthropic": {"ReadingAge", "notBreaching", of("anthropic")}, "blind-openai": {"ReadingAge", "notBreaching", of("openai")}, "blind-xai": {"ReadingAge", "notBreaching", of("xai")},
+		"poller-silent": {"Invocations", "breaching", poller}, "poller-errors": {"Errors", "notBreaching", poller},
+		"gateway-errors": {"Errors", "notBreaching", gateway}, "gateway-throttles": {"Throttles", "notBreaching", gateway},
+		"store": {"StoreUnavailable", "notBreaching", map[string]string{"Table": s.Table}},
 	} {
 		got := there[functiontest.Stack+"-"+name]
-		_, provider, of := strings.Cut(name, "-")
-		dimensions := map[string]string{}
-		if of && provider != "silent" {
-			dimensions["Provider"] = provider
-		}
-		if got.Metric != want.metric || got.Missing != want.missing || !cmp.Equal(got.Dimensions, dimensions) || !cmp.Equal(got.Actions, []string{s.Resource("Topic")}) {
-			t.Errorf("%s: got %+v, want %+v of %v, to the topic", name, got, want, dimensions)
+		if got.Metric != want.metric || got.Missing != want.missing || !cmp.Equal(got.Dimensions, want.dimensions) || !cmp.Equal(got.Actions, []string{s.Resource("Topic")}) || len(got.OKActions) != 0 {
+			t.Errorf("%s: got %+v, want %+v, to the topic when it is raised", name, got, want)
 		}
 	}
 }
 
+// dashboardName bears the region, since dashboards of all regions have their names in common.
+const dashboardName = functiontest.Stack + "-" + awstest.Region
+
 func checkDashboard(t *testing.T, s *stack) {
-	declared, err := deploytest.Dashboard(infra(t, "dashboard.yaml"), map[string]string{"Name": functiontest.Stack, "AWS::Region": awstest.Region})
+	declared, err := deploytest.Dashboard(infra(t, "dashboard.yaml"), map[string]string{
+		"Name": dashboardName, "AWS::Region": awstest.Region, "GatewayLog": s.Resource("GatewayLog"), "PollerLog": s.Resource("PollerLog"),
+		"GatewayFunction": s.Resource("Gateway"), "PollerFunction": s.Resource("Poller"), "TableName": s.Table,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,10 +300,10 @@ func checkDashboard(t *testing.T, s *stack) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(panels(declared), panels(s.Dashboard(functiontest.Stack))); diff != "" {
+	if diff := cmp.Diff(panels(declared), panels(s.Dashboard(dashboardName))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, r := range s.Resources(s.Resource("Dashboard")) {
+	for _, r := range s.Resources(s.Resource("Dashboards")) {
 		if r.Type != "AWS::CloudWatch::Dashboard" || r.Logical != "Dashboard" {
 			t.Errorf("got %+v, want the dashboard alone", r)
 		}

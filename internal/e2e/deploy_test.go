@@ -49,7 +49,7 @@ func TestDeployed(t *testing.T) {
 	part("Agents", agents)
 	part("Environments", environments)
 	part("Requests", requests)
-	part("Embedded metrics", embedded)
+	part("Lines of requests", requestLines)
 	part("Poller", polled)
 	part("Logs", func(t *testing.T, s *stack) {
 		for _, function := range []string{"Gateway", "Poller"} {

@@ -68,7 +68,7 @@ func Deploy(t testing.TB) *Deployment {
 	d.Build("first")
 	const enter = "\n"
 	d.run(strings.Join([]string{
-		"", awstest.Region, Architecture, "", "debug", "", AlarmEmail, "", // name, region, parameters
+		"", awstest.Region, Architecture, "", "debug", "", AlarmEmail, "true", "", "", // name, region, parameters
 		"n",    // confirm changes
 		"", "", // roles; no keeping of what failed
 		"y",        // the Function URL has no authentication of AWS's

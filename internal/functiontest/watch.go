@@ -1,8 +1,6 @@
 package functiontest
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,7 +31,7 @@ func (d *Deployment) Alarms() map[string]alarmstate.Definition {
 				Dimensions: map[string]string{}, Statistic: string(a.Statistic), Period: time.Duration(aws.ToInt32(a.Period)) * time.Second,
 				Periods: int(aws.ToInt32(a.EvaluationPeriods)), ToAlarm: int(aws.ToInt32(a.DatapointsToAlarm)),
 				Comparison: string(a.ComparisonOperator), Threshold: aws.ToFloat64(a.Threshold), Missing: aws.ToString(a.TreatMissingData),
-				Actions: a.AlarmActions, OKActions: a.OKActions,
+				Actions: a.AlarmActions, OKActions: a.OKActions, Off: !aws.ToBool(a.ActionsEnabled),
 			}
 			if def.ToAlarm == 0 {
 				def.ToAlarm = def.Periods
@@ -59,56 +57,13 @@ func (d *Deployment) RemoveAlarm(name string) {
 func (d *Deployment) PutAlarm(name string) {
 	d.t.Helper()
 	_, err := d.cloudwatch().PutMetricAlarm(d.t.Context(), &cloudwatch.PutMetricAlarmInput{
-		AlarmName: &name, Namespace: aws.String("Holdfast"), MetricName: aws.String("Parked"), Statistic: types.StatisticMaximum,
+		AlarmName: &name, Namespace: aws.String("Holdfast"), MetricName: aws.String("NeedsOwner"), Statistic: types.StatisticMaximum,
 		Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(1),
 		ComparisonOperator: types.ComparisonOperatorGreaterThanOrEqualToThreshold, TreatMissingData: aws.String("notBreaching"),
 	})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-}
-
-// Points are the data points that an alarm looks at, of the periods from from to to.
-func (d *Deployment) Points(of alarmstate.Definition, from, to time.Time) map[time.Time]float64 {
-	d.t.Helper()
-	return d.points(of, from, to, of.Period)
-}
-
-// Newest is the newest value that an alarm's metric was given, and whether there is any.
-func (d *Deployment) Newest(of alarmstate.Definition) (value float64, at time.Time, there bool) {
-	d.t.Helper()
-	now := time.Now()
-	for when, v := range d.points(of, now.Add(-time.Hour), now.Add(time.Minute), time.Second) { // of a second each: as they were given
-		if when.After(at) {
-			value, at, there = v, when, true
-		}
-	}
-	return value, at, there
-}
-
-func (d *Deployment) points(of alarmstate.Definition, from, to time.Time, period time.Duration) map[time.Time]float64 {
-	d.t.Helper()
-	in := &cloudwatch.GetMetricStatisticsInput{
-		Namespace: &of.Namespace, MetricName: &of.Metric, StartTime: &from, EndTime: &to,
-		Period: aws.Int32(int32(period / time.Second)), Statistics: []types.Statistic{types.Statistic(of.Statistic)},
-	}
-	for name, value := range of.Dimensions {
-		in.Dimensions = append(in.Dimensions, types.Dimension{Name: &name, Value: &value})
-	}
-	slices.SortFunc(in.Dimensions, func(a, b types.Dimension) int { return strings.Compare(*a.Name, *b.Name) })
-	out, err := d.cloudwatch().GetMetricStatistics(d.t.Context(), in)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	points := map[time.Time]float64{}
-	for _, p := range out.Datapoints {
-		v := map[string]*float64{"Minimum": p.Minimum, "Maximum": p.Maximum, "Sum": p.Sum, "Average": p.Average, "SampleCount": p.SampleCount}[of.Statistic]
-		if v == nil {
-			d.t.Fatalf("got data point %+v, want its %s", p, of.Statistic)
-		}
-		points[p.Timestamp.UTC()] = *v
-	}
-	return points
 }
 
 // Dashboard is the body of a dashboard.

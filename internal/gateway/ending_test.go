@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -106,21 +107,17 @@ func (d *dying) status() status.Account {
 	return status.Of(status.Input{Now: d.clock.now(), Catalog: *snap.Catalog.Catalog, States: snap.States, Credentials: snap.Credentials}).Accounts[0]
 }
 
-// alarmed reports whether one of the account's alarms is raised by what a round measures.
+// alarmed reports whether the account's alarm is raised by what a round measures.
 func (d *dying) alarmed() bool {
 	d.t.Helper()
 	fleet, err := d.poller.Fleet(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	for _, a := range alarm.Of("holdfast", fleet.Catalog.Accounts[0]) {
-		for _, datum := range metric.OfFleet(fleet) {
-			if datum.Name == a.Metric && datum.Dimensions[0].Value == a.Account && datum.Value >= a.AtLeast {
-				return true
-			}
-		}
-	}
-	return false
+	a := alarm.Of("holdfast", fleet.Catalog.Accounts[0])
+	return slices.ContainsFunc(metric.OfFleet(fleet), func(d metric.Datum) bool {
+		return d.Name == a.Metric && d.Dimensions[1].Value == a.Account && d.Value >= a.AtLeast
+	})
 }
 
 // lost checks that the account is parked and that its refresh token was sent once.

@@ -40,13 +40,16 @@ func (x *exchange) logLine() {
 	if x.name != "" {
 		attrs = append(attrs, slog.String("provider", string(x.name)), slog.String("key", x.key.Name), slog.String("account", r.account),
 			slog.String("pin", x.pinSaid), slog.String("conversation_key", x.who.Source), slog.String("model", x.req.Model),
-			slog.Int("attempts", r.attempts), milliseconds("store_ms", r.storeFor), milliseconds("upstream_headers_ms", r.headers))
+			slog.Int("attempts", r.attempts), milliseconds("added_ms", r.added), milliseconds("store_ms", r.storeFor), milliseconds("upstream_headers_ms", r.headers))
+	}
+	if len(r.rejections) > 0 {
+		attrs = append(attrs, slog.Any("rejections", r.rejections))
 	}
 	if r.refusal != "" {
 		attrs = append(attrs, slog.String("error_kind", string(r.refusal)))
 	}
 	if r.usage.Prompt() > 0 {
-		attrs = append(attrs, slog.Int64("input_tokens", r.usage.Prompt()), slog.Int64("cache_read_tokens", r.usage.CacheRead),
+		attrs = append(attrs, slog.Int64("input_tokens", r.usage.Prompt()), slog.Int64("cache_read_tokens", r.usage.CacheRead), slog.Int64("cache_write_tokens", r.usage.CacheWrite),
 			slog.Int64("output_tokens", r.usage.Output))
 	}
 	level := slog.LevelInfo
@@ -65,12 +68,7 @@ func (x *exchange) measure() {
 	if x.g.measure == nil || x.name == "" {
 		return
 	}
-	x.g.measure(metric.Request{
-		Provider: x.name, Account: x.report.account, Outcome: x.report.outcome, Pin: x.pinSaid, Source: x.who.Source,
-		Rejections: x.report.rejections, Added: x.report.added,
-		Prompt: x.report.usage.Prompt(), CacheRead: x.report.usage.CacheRead,
-		Yielded: x.report.refusal == provider.Yielded, StoreUnavailable: x.report.refusal == provider.StoreUnavailable,
-	})
+	x.g.measure(metric.Request{StoreUnavailable: x.report.refusal == provider.StoreUnavailable})
 }
 
 // milliseconds logs a duration to the microsecond.

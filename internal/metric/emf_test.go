@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
 	"holdfast/internal/deploytest"
 	"holdfast/internal/metric"
 )
@@ -26,12 +25,15 @@ func extracted(t *testing.T, lines [][]byte) map[string]float64 {
 }
 
 func TestLines(t *testing.T) {
-	data := metric.OfRequest(metric.Request{
-		Provider: account.OpenAI, Account: "tansy", Outcome: "served", Pin: "new", Source: "session",
-		Rejections: []account.RejectionKind{account.WindowSpent, account.Bare}, Added: 1, Prompt: 4, CacheRead: 1,
-	})
+	of := func(name metric.Name, dimension, value string) metric.Datum {
+		return metric.Datum{Name: name, Value: 1, Dimensions: []metric.Dimension{{Name: metric.Table, Value: "t"}, {Name: dimension, Value: value}}}
+	}
+	data := []metric.Datum{
+		of(metric.NeedsOwner, metric.Account, "tansy"), of(metric.NeedsOwner, metric.Account, "juniper"),
+		of(metric.Exhausted, metric.Provider, "openai"), of(metric.ReadingAge, metric.Provider, "openai"),
+	}
 	lines := metric.Lines(noon, data)
-	if len(lines) != 2 { // the kinds of the two rejections disagree
+	if len(lines) != 2 { // the two accounts disagree, and the rest fits to either
 		t.Errorf("got %d lines, want 2", len(lines))
 	}
 	if diff := cmp.Diff(values(t, data), extracted(t, lines)); diff != "" {
@@ -39,9 +41,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestLinesWithoutDimensions(t *testing.T) {
-	lines := metric.Lines(noon, []metric.Datum{{Name: metric.PollerRounds, Value: 1}})
-	const want = `{"PollerRounds":1,"_aws":{"Timestamp":1804161600000,"CloudWatchMetrics":[{"Namespace":"Holdfast","Dimensions":[[]],"Metrics":[{"Name":"PollerRounds","Unit":"Count"}]}]}}`
+func TestLine(t *testing.T) {
+	lines := metric.Lines(noon, metric.OfRequest(metric.Request{Table: "t", StoreUnavailable: true}))
+	const want = `{"StoreUnavailable":1,"Table":"t","_aws":{"Timestamp":1804161600000,"CloudWatchMetrics":[{"Namespace":"Holdfast","Dimensions":[["Table"]],"Metrics":[{"Name":"StoreUnavailable","Unit":"Count"}]}]}}`
 	if len(lines) != 1 || string(lines[0]) != want {
 		t.Errorf("got %s, want %s", lines, want)
 	}
@@ -49,7 +51,7 @@ func TestLinesWithoutDimensions(t *testing.T) {
 
 func TestLinesLeaveOutWhatIsNoNumber(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if lines := metric.Lines(noon, []metric.Datum{{Name: metric.PollerRounds, Value: v}}); len(lines) != 0 {
+		if lines := metric.Lines(noon, []metric.Datum{{Name: metric.StoreUnavailable, Value: v}}); len(lines) != 0 {
 			t.Errorf("%v: got %s, want nothing", v, lines)
 		}
 	}

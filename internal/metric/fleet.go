@@ -13,7 +13,9 @@ import (
 
 // Fleet is what a round knows of all accounts at its end.
 type Fleet struct {
-	Now     time.Time
+	Now time.Time
+	// Table is the name of the table that the fleet is on.
+	Table   string
 	Catalog catalog.Catalog
 	States  map[account.ID]account.State
 	// Watched are the accounts whose provider has a usage endpoint for them.
@@ -22,48 +24,126 @@ type Fleet struct {
 	Failures map[account.ID]int
 }
 
-// OfFleet makes the data of one round. Every provider has its figures, also one without
-// accounts, so that no alarm waits for data.
+// OfFleet makes the data of one round: only those that an alarm is to hear.
 func OfFleet(f Fleet) []Datum {
-	f.States = account.TogetherByID(f.Catalog.Accounts, f.States)
-	data := []Datum{datum(PollerRounds, 1)}
-	for _, p := range account.Providers {
-		accounts := f.Catalog.Of(p)
-		for _, a := range accounts {
-			data = append(data, f.account(a)...)
+	var data []Datum
+	figures, in := FiguresOf(f), Dimension{Table, f.Table}
+	for _, p := range figures.Providers {
+		of := Dimension{Provider, string(p.Provider)}
+		if p.Exhausted {
+			data = append(data, datum(Exhausted, 1, in, of))
 		}
-		data = append(data, f.provider(p, accounts)...)
+		if age := time.Duration(p.ReadingAge * float64(time.Second)); age > Blind {
+			data = append(data, datum(ReadingAge, p.ReadingAge, in, of))
+		}
+	}
+	for _, a := range figures.Accounts {
+		of := Dimension{Account, a.Account}
+		switch {
+		case a.Parked:
+			data = append(data, datum(NeedsOwner, Parked, in, of))
+		case a.RenewalFailures >= FailuresInARow:
+			data = append(data, datum(NeedsOwner, RenewalFailing, in, of))
+		}
 	}
 	return data
 }
 
-func (f Fleet) account(a account.Account) []Datum {
-	s, of := f.States[a.ID], Dimension{Account, a.Name}
-	data := []Datum{datum(Parked, flag(s.Parked != nil), of)}
-	if a.Kind == account.Subscription {
-		failures := f.Failures[a.ID]
-		if s.Ending != nil {
-			failures = max(failures, FailuresInARow)
+// Figures are what a round found, for a person: the poller writes them into its log as one
+// line, and panels of the dashboard are queries over such lines. Lists are in the catalog's
+// order; windows of an account by name.
+type Figures struct {
+	Providers []ProviderFigures `json:"providers"`
+	Accounts  []AccountFigures  `json:"accounts"`
+	Windows   []WindowFigures   `json:"windows"`
+}
+
+// ProviderFigures are those of a provider. Providers without accounts have none.
+type ProviderFigures struct {
+	Provider account.Provider `json:"provider"`
+	// LeastUtilization is the utilization of the emptiest account that is not parked; 1 where
+	// all are parked or cooling.
+	LeastUtilization float64 `json:"least_utilization"`
+	// Exhausted: LeastUtilization is at the policy's line, so that no account has room.
+	Exhausted bool `json:"exhausted"`
+	// Ready counts the accounts that a new conversation could be placed on.
+	Ready int `json:"ready"`
+	// Serving names the account that policy order gives new conversations to; empty under
+	// other policies.
+	Serving string `json:"serving,omitempty"`
+	// ReadingAge is how old the newest reading of its watched accounts is, in seconds; 0
+	// where no account is watched.
+	ReadingAge float64 `json:"reading_age_s"`
+}
+
+// AccountFigures are those of an account.
+type AccountFigures struct {
+	Account  string           `json:"account"`
+	Provider account.Provider `json:"provider"`
+	Parked   bool             `json:"parked"`
+	// RenewalFailures is how often in a row its renewal failed; at least FailuresInARow once
+	// it was refused for good, while the login goes on.
+	RenewalFailures int `json:"renewal_failures"`
+	// ReadingAge is how old the newest reading is, in seconds.
+	ReadingAge float64 `json:"reading_age_s"`
+}
+
+// WindowFigures are those of a window that is longer than minutes.
+type WindowFigures struct {
+	Account string `json:"account"`
+	Window  string `json:"window"`
+	// Utilization is a fraction; absent where none is known. HoursToReset is absent where no
+	// reset is known.
+	Utilization  *float64 `json:"utilization,omitempty"`
+	HoursToReset *float64 `json:"hours_to_reset,omitempty"`
+}
+
+// FiguresOf computes the figures of a round.
+func FiguresOf(f Fleet) Figures {
+	f.States = account.TogetherByID(f.Catalog.Accounts, f.States)
+	var all Figures
+	for _, p := range account.Providers {
+		accounts := f.Catalog.Of(p)
+		if len(accounts) == 0 {
+			continue
 		}
-		data = append(data, datum(RefreshFailures, float64(failures), of))
+		all.Providers = append(all.Providers, f.provider(p, accounts))
+		for _, a := range accounts {
+			all.Accounts = append(all.Accounts, f.account(a))
+			all.Windows = append(all.Windows, f.windows(a)...)
+		}
 	}
-	if f.Watched[a.ID] {
-		data = append(data, datum(ReadingAge, f.age(a).Seconds(), of))
+	return all
+}
+
+func (f Fleet) account(a account.Account) AccountFigures {
+	s := f.States[a.ID]
+	figures := AccountFigures{Account: a.Name, Provider: a.Provider, Parked: s.Parked != nil, RenewalFailures: f.Failures[a.ID], ReadingAge: f.age(a).Seconds()}
+	if s.Ending != nil {
+		figures.RenewalFailures = max(figures.RenewalFailures, FailuresInARow)
 	}
+	return figures
+}
+
+func (f Fleet) windows(a account.Account) []WindowFigures {
+	var all []WindowFigures
+	s := f.States[a.ID]
 	for _, name := range slices.Sorted(maps.Keys(s.Windows)) {
-		w := s.Windows[name]
 		if account.PerMinute(name) { // too short to be measured once a minute
 			continue
 		}
-		in := Dimension{Window, name}
+		w, figures := s.Windows[name], WindowFigures{Account: a.Name, Window: name}
 		if w.HasUtilization {
-			data = append(data, datum(Utilization, w.At(f.Now), of, in))
+			u := w.At(f.Now)
+			figures.Utilization = &u
 		}
 		if !w.ResetAt.IsZero() {
-			data = append(data, datum(HoursToReset, max(0, w.ResetAt.Sub(f.Now).Hours()), of, in))
+			hours := max(0, w.ResetAt.Sub(f.Now).Hours())
+			figures.HoursToReset = &hours
 		}
+		all = append(all, figures)
 	}
-	return data
+	return all
 }
 
 // age is how long nothing was read of an account; one that was never read counts from when
@@ -76,25 +156,23 @@ func (f Fleet) age(a account.Account) time.Duration {
 	return max(0, f.Now.Sub(at))
 }
 
-func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum {
-	of := Dimension{Provider, string(p)}
+func (f Fleet) provider(p account.Provider, accounts []account.Account) ProviderFigures {
 	settings, policy := f.Catalog.Settings(), f.Catalog.PolicyOf(p)
 	candidates := make([]pick.Candidate, len(accounts))
-	ready, least := 0, 1.0
+	figures := ProviderFigures{Provider: p, LeastUtilization: 1}
 	var newest time.Duration
 	watched := false
 	for i, a := range accounts {
 		s := f.States[a.ID]
 		candidates[i] = pick.Candidate{Account: a, State: s, Serves: true, Allowed: true}
-		stand := pick.Stand(f.Now, pick.Request{}, candidates[i], settings)
-		if stand.Usable() {
-			ready++
+		if pick.Stand(f.Now, pick.Request{}, candidates[i], settings).Usable() {
+			figures.Ready++
 		}
 		if s.Parked != nil { // it waits for its owner, which another alarm says
 			continue
 		}
 		if pick.StandPinned(f.Now, pick.Request{}, candidates[i], settings).Reason != pick.Cooldown { // draining or not
-			least = min(least, fullest(f.Now, s))
+			figures.LeastUtilization = min(figures.LeastUtilization, fullest(f.Now, s))
 		}
 		if f.Watched[a.ID] {
 			if age := f.age(a); !watched || age < newest {
@@ -102,26 +180,16 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) []Datum 
 			}
 		}
 	}
-	if len(accounts) == 0 {
-		least = 0
-	}
-	exhausted := least >= settings.ExcludeLine
+	figures.ReadingAge = newest.Seconds()
+	figures.Exhausted = figures.LeastUtilization >= settings.ExcludeLine
 	if policy.Name == catalog.Order {
-		exhausted = pick.Over(least, policy)
-	}
-	data := []Datum{
-		datum(LeastUtilization, least, of),
-		datum(Exhausted, flag(exhausted), of),
-		datum(ReadyAccounts, float64(ready), of),
-		datum(ReadingAge, newest.Seconds(), of),
-	}
-	if policy.Name == catalog.Order {
-		serves := serving.View{Now: f.Now, Policy: policy, Settings: settings, Candidates: candidates}.Of()
-		for i, a := range accounts {
-			data = append(data, datum(Serving, flag(i == serves), of, Dimension{Account, a.Name}))
+		figures.Exhausted = pick.Over(figures.LeastUtilization, policy)
+		view := serving.View{Now: f.Now, Policy: policy, Settings: settings, Candidates: candidates}
+		if i := view.Of(); i >= 0 {
+			figures.Serving = accounts[i].Name
 		}
 	}
-	return data
+	return figures
 }
 
 // fullest is the utilization of the fullest window that binds every model, per-minute ones

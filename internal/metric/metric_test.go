@@ -1,8 +1,6 @@
 package metric_test
 
 import (
-	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,52 +35,14 @@ func values(t *testing.T, data []metric.Datum) map[string]float64 {
 	return out
 }
 
+// A request writes a datum only when an alarm has something to hear.
 func TestOfRequest(t *testing.T) {
-	quiet := map[string]float64{"PinsKept{}": 0, "PinsMoved{}": 0, "PinsNew{}": 0, "PinsNone{}": 0, "Yielded{}": 0, "StoreUnavailable{}": 0}
-	with := func(more map[string]float64) map[string]float64 {
-		all := map[string]float64{}
-		for k, v := range quiet {
-			all[k] = v
-		}
-		for k, v := range more {
-			all[k] = v
-		}
-		return all
+	if got := metric.OfRequest(metric.Request{}); len(got) != 0 {
+		t.Errorf("an ordinary request: got %v, want no data", got)
 	}
-	for _, c := range []struct {
-		name string
-		in   metric.Request
-		want map[string]float64
-	}{
-		{
-			"served from the cache",
-			metric.Request{Provider: account.Anthropic, Account: "juniper", Outcome: "served", Pin: "kept", Source: "session", Added: 1500 * time.Microsecond, Prompt: 1000, CacheRead: 900},
-			with(map[string]float64{"Requests{anthropic,juniper,served}": 1, "PinsKept{}": 1, "ConversationKey{session}": 1, "AddedLatency{}": 1.5, "CacheReadShare{}": 0.9}),
-		},
-		{
-			"nobody served",
-			metric.Request{Provider: account.XAI, Outcome: "refused", StoreUnavailable: true},
-			with(map[string]float64{"Requests{xai,none,refused}": 1, "StoreUnavailable{}": 1}),
-		},
-		{
-			"two rejections of a kind and one of another",
-			metric.Request{
-				Provider: account.OpenAI, Account: "tansy", Outcome: "served", Pin: "new",
-				Rejections: []account.RejectionKind{account.WindowSpent, account.Bare, account.WindowSpent},
-			},
-			with(map[string]float64{"Requests{openai,tansy,served}": 1, "PinsNew{}": 1, "Rejections{window}": 2, "Rejections{bare}": 1}),
-		},
-		{
-			"nothing was read from the cache",
-			metric.Request{Provider: account.OpenAI, Account: "tansy", Outcome: "served", Pin: "moved", Prompt: 10},
-			with(map[string]float64{"Requests{openai,tansy,served}": 1, "PinsMoved{}": 1, "CacheReadShare{}": 0}),
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, values(t, metric.OfRequest(c.in))); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
+	want := map[string]float64{"StoreUnavailable{t}": 1}
+	if diff := cmp.Diff(want, values(t, metric.OfRequest(metric.Request{Table: "t", StoreUnavailable: true}))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
@@ -120,42 +80,32 @@ func TestOfFleet(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   metric.Fleet
-		want map[string]float64 // among others
-		not  []string
+		want map[string]float64 // all data
 	}{
-		{
-			"nothing is configured", metric.Fleet{},
-			map[string]float64{
-				"PollerRounds{}":              1,
-				"LeastUtilization{anthropic}": 0,
-				"Exhausted{anthropic}":        0,
-				"ReadyAccounts{anthropic}":    0,
-				"ReadingAge{anthropic}":       0,
-				"LeastUtilization{openai}":    0,
-				"LeastUtilization{xai}":       0,
-				"Exhausted{openai}":           0,
-				"Exhausted{xai}":              0,
-				"ReadingAge{openai}":          0,
-				"ReadingAge{xai}":             0,
-				"ReadyAccounts{openai}":       0,
-				"ReadyAccounts{xai}":          0,
-			},
-			nil,
-		},
+		{"nothing is configured", metric.Fleet{}, map[string]float64{}},
 		{
 			"the minimum counts, and a model family's window or a per-minute one does not",
 			metric.Fleet{
 				Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}}, Watched: map[account.ID]bool{marlow.ID: true, juniper.ID: true},
-				States: map[account.ID]account.State{marlow.ID: full, juniper.ID: half}, Failures: map[account.ID]int{juniper.ID: 3},
+				States: map[account.ID]account.State{marlow.ID: full, juniper.ID: half}, Failures: map[account.ID]int{juniper.ID: metric.FailuresInARow - 1},
 			},
-			map[string]float64{
-				"LeastUtilization{anthropic}": 0.5, "Exhausted{anthropic}": 0, "ReadyAccounts{anthropic}": 2,
-				"ReadingAge{marlow}": 420, "ReadingAge{juniper}": 120, "ReadingAge{anthropic}": 120,
-				"Utilization{juniper,five-hour}": 0.5, "Utilization{juniper,weekly:fable}": 1, "HoursToReset{juniper,five-hour}": 1.5,
-				"Utilization{marlow,weekly}": 0.97, "HoursToReset{marlow,weekly}": 50,
-				"Parked{marlow}": 0, "RefreshFailures{marlow}": 0, "RefreshFailures{juniper}": 3,
+			map[string]float64{},
+		},
+		{
+			"a login whose renewal fails",
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}},
+				States:  map[account.ID]account.State{marlow.ID: full, juniper.ID: half}, Failures: map[account.ID]int{juniper.ID: metric.FailuresInARow},
 			},
-			[]string{"Utilization{juniper,requests}", "Serving{anthropic,marlow}"},
+			map[string]float64{"NeedsOwner{t,juniper}": metric.RenewalFailing},
+		},
+		{
+			"parked and failing: parked is what its owner is to mend first",
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}},
+				States:  map[account.ID]account.State{marlow.ID: half, juniper.ID: parked(half, noon)}, Failures: map[account.ID]int{juniper.ID: 7},
+			},
+			map[string]float64{"NeedsOwner{t,juniper}": metric.Parked},
 		},
 		{
 			"at the line, and the other one cools",
@@ -163,8 +113,7 @@ func TestOfFleet(t *testing.T) {
 				Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}},
 				States:  map[account.ID]account.State{marlow.ID: full, juniper.ID: spent(half, noon.Add(-time.Minute), account.FiveHour, soon)},
 			},
-			map[string]float64{"LeastUtilization{anthropic}": 0.97, "Exhausted{anthropic}": 1, "ReadyAccounts{anthropic}": 1},
-			nil,
+			map[string]float64{"Exhausted{t,anthropic}": 1},
 		},
 		{
 			"all cool",
@@ -172,52 +121,51 @@ func TestOfFleet(t *testing.T) {
 				Catalog: catalog.Catalog{Accounts: []account.Account{juniper}},
 				States:  map[account.ID]account.State{juniper.ID: spent(half, noon.Add(-time.Minute), account.FiveHour, soon)},
 			},
-			map[string]float64{"LeastUtilization{anthropic}": 1, "Exhausted{anthropic}": 1, "ReadyAccounts{anthropic}": 0},
-			nil,
+			map[string]float64{"Exhausted{t,anthropic}": 1},
 		},
 		{
 			"parked ones are left out, and none is left",
 			metric.Fleet{
 				Catalog: catalog.Catalog{Accounts: []account.Account{juniper}}, Watched: map[account.ID]bool{juniper.ID: true},
-				States: map[account.ID]account.State{juniper.ID: parked(half, noon.Add(-time.Minute))},
+				States: map[account.ID]account.State{juniper.ID: parked(half, noon.Add(-time.Hour))},
 			},
-			map[string]float64{
-				"LeastUtilization{anthropic}": 1, "Exhausted{anthropic}": 1, "ReadyAccounts{anthropic}": 0, "Parked{juniper}": 1,
-				"ReadingAge{anthropic}": 0, // that it waits for its owner is said by Parked
-			},
-			nil,
+			map[string]float64{"Exhausted{t,anthropic}": 1, "NeedsOwner{t,juniper}": metric.Parked}, // and not blind: it cannot be looked at
 		},
-		{
-			"keys alone are neither exhausted nor blind",
-			metric.Fleet{Catalog: catalog.Catalog{Accounts: []account.Account{key}}},
-			map[string]float64{"LeastUtilization{openai}": 0, "Exhausted{openai}": 0, "ReadyAccounts{openai}": 1, "ReadingAge{openai}": 0, "Parked{key}": 0},
-			[]string{"RefreshFailures{key}", "ReadingAge{key}"},
-		},
+		{"keys alone are neither exhausted nor blind", metric.Fleet{Catalog: catalog.Catalog{Accounts: []account.Account{key}}}, map[string]float64{}},
 		{
 			"a key whose project is at its limit of this minute has room in the next",
 			metric.Fleet{
 				Catalog: catalog.Catalog{Accounts: []account.Account{key}},
 				States:  map[account.ID]account.State{key.ID: read(noon, map[string]float64{"project-requests": 1}, noon.Add(time.Minute))},
 			},
-			map[string]float64{"LeastUtilization{openai}": 0, "Exhausted{openai}": 0},
-			[]string{"Utilization{key,project-requests}", "HoursToReset{key,project-requests}"},
+			map[string]float64{},
 		},
 		{
 			"a watched account that was never read is as old as itself",
 			metric.Fleet{Catalog: catalog.Catalog{Accounts: []account.Account{marlow}}, Watched: map[account.ID]bool{marlow.ID: true}},
-			map[string]float64{"ReadingAge{marlow}": 86400, "ReadingAge{anthropic}": 86400},
-			nil,
+			map[string]float64{"ReadingAge{t,anthropic}": 86400},
 		},
 		{
-			"policy order: the threshold is its line, and one account serves",
+			"the newest reading counts, up to twenty minutes and not beyond",
+			metric.Fleet{
+				Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper, bracken}}, Watched: map[account.ID]bool{marlow.ID: true, juniper.ID: true, bracken.ID: true},
+				States: map[account.ID]account.State{
+					marlow.ID:  read(noon.Add(-time.Hour), map[string]float64{account.Weekly: 0.2}, later),
+					juniper.ID: read(noon.Add(-metric.Blind), map[string]float64{account.Weekly: 0.2}, later),
+					bracken.ID: read(noon.Add(-metric.Blind-time.Second), map[string]float64{account.Weekly: 0.2}, later),
+				},
+			},
+			map[string]float64{"ReadingAge{t,xai}": 1201},
+		},
+		{
+			"policy order: the threshold is its line",
 			metric.Fleet{
 				Catalog: catalog.Catalog{Accounts: []account.Account{bracken, sedge}},
 				States: map[account.ID]account.State{
 					bracken.ID: read(noon, map[string]float64{account.Weekly: 0.85}, later), sedge.ID: read(noon, map[string]float64{account.Weekly: 0.8}, later),
 				},
 			},
-			map[string]float64{"LeastUtilization{xai}": 0.8, "Exhausted{xai}": 1, "Serving{xai,bracken}": 0, "Serving{xai,sedge}": 1, "ReadyAccounts{xai}": 2},
-			nil,
+			map[string]float64{"Exhausted{t,xai}": 1},
 		},
 		{
 			"policy order: what is left may lack a trifle of the threshold", // 1 - 0.9 is below 0.1
@@ -225,8 +173,7 @@ func TestOfFleet(t *testing.T) {
 				Catalog: catalog.Catalog{Accounts: []account.Account{bracken}, Policies: map[account.Provider]catalog.Policy{account.XAI: {Name: catalog.Order, Threshold: 0.1}}},
 				States:  map[account.ID]account.State{bracken.ID: read(noon, map[string]float64{account.Weekly: remaining(0.9)}, later)},
 			},
-			map[string]float64{"Exhausted{xai}": 1},
-			nil,
+			map[string]float64{"Exhausted{t,xai}": 1},
 		},
 		{
 			"a window that is refused is full, though nobody told how full", // as a weekly cap's rejection of one family leaves it
@@ -237,8 +184,7 @@ func TestOfFleet(t *testing.T) {
 					Windows: []account.WindowReading{{Name: account.Weekly, Status: account.Rejected, ResetAt: later}},
 				}, 0, account.Rules{})},
 			},
-			map[string]float64{"LeastUtilization{anthropic}": 1, "Exhausted{anthropic}": 1},
-			nil,
+			map[string]float64{"Exhausted{t,anthropic}": 1},
 		},
 		{
 			"past its reset a window is empty",
@@ -246,24 +192,53 @@ func TestOfFleet(t *testing.T) {
 				Catalog: catalog.Catalog{Accounts: []account.Account{marlow}},
 				States:  map[account.ID]account.State{marlow.ID: read(noon.Add(-time.Hour), map[string]float64{account.Weekly: 1}, noon)},
 			},
-			map[string]float64{"LeastUtilization{anthropic}": 0, "Utilization{marlow,weekly}": 0, "HoursToReset{marlow,weekly}": 0},
-			nil,
+			map[string]float64{},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.in.Now = noon
-			got := values(t, metric.OfFleet(c.in))
-			for key, want := range c.want {
-				if v, there := got[key]; !there || math.Abs(v-want) > 1e-9 {
-					t.Errorf("%s: got %v (there: %v), want %v", key, v, there, want)
-				}
-			}
-			for _, key := range c.not {
-				if v, there := got[key]; there {
-					t.Errorf("%s: got %v, want none", key, v)
-				}
+			c.in.Now, c.in.Table = noon, "t"
+			if diff := cmp.Diff(c.want, values(t, metric.OfFleet(c.in))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// What a person reads of a round, whatever the alarms hear.
+func TestFiguresOf(t *testing.T) {
+	soon, later := noon.Add(90*time.Minute), noon.Add(50*time.Hour)
+	number := func(v float64) *float64 { return &v }
+	added := noon.Add(-24 * time.Hour)
+	marlow := account.Account{ID: "1", Name: "marlow", Provider: account.Anthropic, Kind: account.Subscription, AddedAt: added}
+	bracken := account.Account{ID: "2", Name: "bracken", Provider: account.XAI, Kind: account.Subscription, AddedAt: added}
+	sedge := account.Account{ID: "3", Name: "sedge", Provider: account.XAI, Kind: account.Subscription, AddedAt: added}
+	got := metric.FiguresOf(metric.Fleet{
+		Now: noon, Catalog: catalog.Catalog{Accounts: []account.Account{bracken, marlow, sedge}},
+		Watched: map[account.ID]bool{marlow.ID: true, bracken.ID: true}, Failures: map[account.ID]int{bracken.ID: 2},
+		States: map[account.ID]account.State{
+			marlow.ID:  read(noon.Add(-2*time.Minute), map[string]float64{account.FiveHour: 0.5, "weekly:fable": 1, account.Requests: 1}, soon),
+			bracken.ID: read(noon.Add(-7*time.Minute), map[string]float64{account.Weekly: 0.85}, later),
+			sedge.ID:   parked(account.State{}, noon),
+		},
+	})
+	want := metric.Figures{
+		Providers: []metric.ProviderFigures{
+			{Provider: account.Anthropic, LeastUtilization: 0.5, Ready: 1, ReadingAge: 120},
+			{Provider: account.XAI, LeastUtilization: 0.85, Exhausted: true, Ready: 1, Serving: "bracken", ReadingAge: 420},
+		},
+		Accounts: []metric.AccountFigures{
+			{Account: "marlow", Provider: account.Anthropic, ReadingAge: 120},
+			{Account: "bracken", Provider: account.XAI, RenewalFailures: 2, ReadingAge: 420},
+			{Account: "sedge", Provider: account.XAI, Parked: true, ReadingAge: 86400},
+		},
+		Windows: []metric.WindowFigures{
+			{Account: "marlow", Window: account.FiveHour, Utilization: number(0.5), HoursToReset: number(1.5)},
+			{Account: "marlow", Window: "weekly:fable", Utilization: number(1), HoursToReset: number(1.5)},
+			{Account: "bracken", Window: account.Weekly, Utilization: number(0.85), HoursToReset: number(50)},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
@@ -284,17 +259,5 @@ func TestDefinitions(t *testing.T) {
 		if bad.Defined() {
 			t.Errorf("%v counts as defined", bad)
 		}
-	}
-}
-
-// The order of dimensions is part of a definition: alarms name them.
-func TestDimensionsInOrder(t *testing.T) {
-	d := metric.OfRequest(metric.Request{Provider: account.XAI, Outcome: "served"})[0]
-	var names []string
-	for _, each := range d.Dimensions {
-		names = append(names, each.Name)
-	}
-	if want := []string{"Provider", "Account", "Outcome"}; !slices.Equal(names, want) {
-		t.Errorf("got %v, want %v", names, want)
 	}
 }

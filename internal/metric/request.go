@@ -1,65 +1,18 @@
 package metric
 
-import (
-	"time"
-
-	"holdfast/internal/account"
-)
-
-// Request is what is measured of one request to a provider.
+// Request is what is measured of one request to a provider. All else that is worth knowing
+// of it stands in its line of the log.
 type Request struct {
-	Provider account.Provider
-	// Account is the name of the account that served last; empty where none did.
-	Account string
-	// Outcome says what became of it, in one of the words of the gateway's log line.
-	Outcome string
-	// Pin is what X-Holdfast-Pin said: kept, moved, new or none; empty where the request did
-	// not come to that.
-	Pin string
-	// Source is where the conversation's key was found; empty where it was not looked for.
-	Source string
-	// Rejections are the kinds of what upstreams refused on the way.
-	Rejections []account.RejectionKind
-	// Added is how long the gateway took before the first send; 0 where nothing was sent.
-	Added time.Duration
-	// Prompt and CacheRead are in tokens; a Prompt of 0 tells nothing about the share.
-	Prompt, CacheRead int64
-	// Yielded and StoreUnavailable say that the request was refused for that.
-	Yielded, StoreUnavailable bool
+	// Table is the name of the table that the gateway is on.
+	Table string
+	// StoreUnavailable: the request was refused because the store did not answer.
+	StoreUnavailable bool
 }
 
-// OfRequest makes the data of one request.
+// OfRequest makes the data of one request; none where it has nothing to say.
 func OfRequest(r Request) []Datum {
-	if r.Account == "" {
-		r.Account = None
+	if !r.StoreUnavailable {
+		return nil
 	}
-	data := []Datum{
-		datum(Requests, 1, Dimension{Provider, string(r.Provider)}, Dimension{Account, r.Account}, Dimension{Outcome, r.Outcome}),
-		datum(PinsKept, flag(r.Pin == "kept")),
-		datum(PinsMoved, flag(r.Pin == "moved")),
-		datum(PinsNew, flag(r.Pin == "new")),
-		datum(PinsNone, flag(r.Pin == "none")),
-		datum(Yielded, flag(r.Yielded)),
-		datum(StoreUnavailable, flag(r.StoreUnavailable)),
-	}
-	if r.Source != "" {
-		data = append(data, datum(ConversationKey, 1, Dimension{Source, r.Source}))
-	}
-	counts := map[account.RejectionKind]float64{}
-	for _, kind := range r.Rejections {
-		counts[kind]++
-	}
-	for _, kind := range r.Rejections {
-		if counts[kind] > 0 {
-			data = append(data, datum(Rejections, counts[kind], Dimension{Kind, string(kind)}))
-			delete(counts, kind)
-		}
-	}
-	if r.Added > 0 {
-		data = append(data, datum(AddedLatency, milliseconds(r.Added)))
-	}
-	if r.Prompt > 0 {
-		data = append(data, datum(CacheReadShare, float64(r.CacheRead)/float64(r.Prompt)))
-	}
-	return data
+	return []Datum{datum(StoreUnavailable, 1, Dimension{Table, r.Table})}
 }

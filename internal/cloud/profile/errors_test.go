@@ -29,7 +29,7 @@ func TestTrouble(t *testing.T) {
 		_, err := table.Box(t.Context())
 		return err
 	}
-	alarms := func(table *profile.Table) error { return table.RemoveAlarms(t.Context(), "juniper") }
+	alarms := func(table *profile.Table) error { return table.RemoveAlarm(t.Context(), "juniper") }
 	denied := awstest.Refuse(http.StatusBadRequest, "AccessDeniedException")
 	for _, c := range []struct {
 		name        string

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -27,8 +28,12 @@ import (
 	"holdfast/internal/seal"
 )
 
-// Tag is the tag of a table whose value is the id, ARN or alias of its KMS key.
-const Tag = "holdfast:kms-key"
+const (
+	// Tag is the tag of a table whose value is the id, ARN or alias of its KMS key.
+	Tag = "holdfast:kms-key"
+	// SilenceTag is the tag whose value is the name of the alarm about a silent poller.
+	SilenceTag = "holdfast:poller-alarm"
+)
 
 // Table is a table that tells of its trouble as this package does.
 type Table struct {
@@ -75,9 +80,20 @@ func (t *Table) Box(ctx context.Context) (*seal.Box, error) {
 	return box, t.named.explain(err)
 }
 
-// RemoveAlarms removes the alarms of an account, as cloudwatch.Watch does.
-func (t *Table) RemoveAlarms(ctx context.Context, account string) error {
-	return t.named.left(cloudwatch.New(t.cfg, t.named.table, "").RemoveAlarms(ctx, account), account)
+// RemoveAlarm removes the alarm of an account, as cloudwatch.Watch does.
+func (t *Table) RemoveAlarm(ctx context.Context, account string) error {
+	return t.named.left(cloudwatch.New(t.cfg, t.named.table, "", "").RemoveAlarm(ctx, account), account)
+}
+
+// HearSilence turns on the alarm about a poller that has never made a round, as
+// cloudwatch.Watch does, where the table's tags name one. Whoever may not read the tags
+// hears nothing of it: few commands need them.
+func (t *Table) HearSilence(ctx context.Context, now time.Time) (bool, error) {
+	name, err := t.tag(ctx, SilenceTag)
+	if err != nil || name == "" {
+		return false, nil //nolint:nilerr // see above
+	}
+	return cloudwatch.New(t.cfg, t.named.table, "", name).HearSilence(ctx, now)
 }
 
 // Environment is what a function finds in its environment where it is to open this table
@@ -110,6 +126,15 @@ func (t *Table) kmsKey(ctx context.Context) (string, error) {
 	if id := os.Getenv("HOLDFAST_KMS_KEY_ID"); id != "" {
 		return id, nil
 	}
+	id, err := t.tag(ctx, Tag)
+	if err == nil && id == "" {
+		err = fmt.Errorf("which KMS key wraps the data key of table %s is not known: set HOLDFAST_KMS_KEY_ID, or tag the table with %s", t.named.table, Tag)
+	}
+	return id, err
+}
+
+// tag is the value of a tag of the table; empty where it has no such tag.
+func (t *Table) tag(ctx context.Context, key string) (string, error) {
 	described, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.named.table})
 	if err != nil {
 		return "", t.named.untold(err)
@@ -121,12 +146,12 @@ func (t *Table) kmsKey(ctx context.Context) (string, error) {
 			return "", t.named.untold(err)
 		}
 		for _, tag := range tags.Tags {
-			if aws.ToString(tag.Key) == Tag && aws.ToString(tag.Value) != "" {
-				return *tag.Value, nil
+			if aws.ToString(tag.Key) == key {
+				return aws.ToString(tag.Value), nil
 			}
 		}
 		if in.NextToken = tags.NextToken; in.NextToken == nil {
-			return "", fmt.Errorf("which KMS key wraps the data key of table %s is not known: set HOLDFAST_KMS_KEY_ID, or tag the table with %s", t.named.table, Tag)
+			return "", nil
 		}
 	}
 }
