@@ -97,7 +97,7 @@ const chunkSize = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// Begun reports whether anything went to the client. Call it after Run, or as the Tap.
+// Begun reports whether anything went to the client. Call it after Run.
 func (r *Relay) Begun() bool { return r.begun }
 
 // Run copies body to the client until it ends. It returns nil when it ended well, and
