@@ -341,9 +341,9 @@ func (x *exchange) situation(v store.View) placement.Situation {
 		Request: pick.Request{
 			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features, Background: x.background(),
 		},
-		Owner: x.owner.Account,
-		Pins:  x.req.Role == provider.Inference && x.who.Key != "",
-		Stay:  x.req.Stay, Bound: x.req.Bound,
+		Owner: x.owner.Account, Unowned: x.unowned(),
+		Pins: x.req.Role == provider.Inference && x.who.Key != "",
+		Stay: x.req.Stay, Bound: x.req.Bound,
 	}
 	for _, a := range x.config.accounts[x.name] {
 		st := v.States[a.ID]
@@ -353,7 +353,8 @@ func (x *exchange) situation(v store.View) placement.Situation {
 			Allowed: x.key.Allows(a.ID),
 		})
 	}
-	if p, ok := v.Pins[x.who.Key]; ok {
+	// That two conversations begin alike says nothing of where an object is.
+	if p, ok := v.Pins[x.who.Key]; ok && !(s.Unowned && x.who.Source == conversation.Fingerprint) {
 		s.Pin = &p
 	}
 	if p, ok := v.Pins[x.who.Parent]; ok && x.who.Parent != "" {

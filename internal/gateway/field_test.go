@@ -287,7 +287,7 @@ func TestConversationWithAFileStays(t *testing.T) {
 	b := newBench(t, "marlow", "juniper")
 	b.prefer("marlow", "juniper")
 	body := `{"model":"claude-opus-5","max_tokens":10,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011C"}}]}]}`
-	b.served(ask{session: session(1), body: body})
+	b.served(ask{session: session(1)})
 	b.account("marlow").Queue(upstreamtest.FiveHourSpent(b.clock.now().Add(time.Hour)))
 	if r := b.do(ask{session: session(1), body: body}); r.status != http.StatusTooManyRequests || r.account() != "marlow" {
 		t.Errorf("got %d from %s, want the account's own 429", r.status, r.account())

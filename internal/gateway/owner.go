@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/conversation"
 	"holdfast/internal/owner"
+	"holdfast/internal/page"
 	"holdfast/internal/pick"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
@@ -35,7 +38,7 @@ func (x *exchange) nameObjects(byOwner bool) {
 		if !ok {
 			continue
 		}
-		for _, id := range p.Names(x.route.Path, x.facts) {
+		for _, id := range p.Names(x.route.Path, x.r.URL.RawQuery, x.facts) {
 			x.named = append(x.named, named{provider: name, key: owner.Key(name, id)})
 		}
 	}
@@ -134,11 +137,38 @@ type objects struct {
 	read   bool // a whole body was
 	found  []provider.Object
 	writes sync.WaitGroup
+	// page reads a page of a listing; nil where the answer is none. keep is that of its objects.
+	page *page.Reader
+	keep time.Duration
 }
 
 func (o *objects) begin(x *exchange, i int, a *answer) {
 	o.x, o.i = x, i
 	o.wanted = a.resp.StatusCode < 300 && x.req.Role != provider.Aside && x.r.Method != http.MethodDelete
+	if !o.wanted {
+		return
+	}
+	if keep, ok := x.prov.Lists(x.r.Method, x.route.Path); ok {
+		o.page, o.keep = provider.NewPage(), keep
+	}
+	if p, ok := x.prov.(provider.HeadKeeper); ok {
+		o.found = p.HeadMade(x.r.Method, x.route.Path, a.resp.Header)
+		o.note(true)
+	}
+}
+
+// listed takes bytes of a page of a listing, and notes the cursor in it as soon as it is
+// whole: the client may ask for the next one at once.
+func (o *objects) listed(p []byte) {
+	if o.page == nil {
+		return
+	}
+	_, _ = o.page.Write(p) // never fails
+	if o.page.Ended() {
+		o.found = append(o.found, provider.Cursors(o.x.r.URL.RawQuery, o.page, o.keep)...)
+		o.page = nil
+		o.note(true)
+	}
 }
 
 func (o *objects) event(name string, data []byte) {
@@ -223,6 +253,23 @@ func (o *objectsTold) forget(key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.at, key)
+}
+
+// unowned reports whether the request names objects and nobody knows whose any is.
+func (x *exchange) unowned() bool {
+	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name })
+}
+
+// unownedSays tells what to do about an object that nobody knows the owner of.
+func (x *exchange) unownedSays() string {
+	var names []string
+	for _, c := range x.sit.Candidates {
+		if c.Serves && c.Allowed {
+			names = append(names, c.Account.Name)
+		}
+	}
+	return fmt.Sprintf("no %s account is known to have what this request names: it was made elsewhere, was only seen in a list, or was not used for long. Say which account has it, by a client key for that one alone: `holdfast key create NAME --accounts %s` (or another of %s).",
+		x.name, names[0], strings.Join(names[1:], ", "))
 }
 
 // noOwner says why the owner of what a request names cannot serve it, ever or until the

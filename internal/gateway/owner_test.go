@@ -591,8 +591,8 @@ func TestSeveralOwners(t *testing.T) {
 	// Records end by our clock, whatever is still stored.
 	b.clock.advance(time.Hour + 2*time.Minute + time.Second)
 	b.prefer("tansy", "thistle", "yarrow")
-	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1","input":"x"}`)); r.account() != "tansy" {
-		t.Errorf("expired: got %s, want the policy's choice", r.account())
+	if r := b.do(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1","input":"x"}`)); r.status != http.StatusNotFound || r.errorKind() != "not_found" {
+		t.Errorf("expired: got %d %s, want it refused", r.status, r.errorKind())
 	}
 }
 

@@ -251,6 +251,9 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 		if !r.RetryAt.IsZero() {
 			out.Message += fmt.Sprintf(" There is more at %s (in %s).", r.RetryAt.UTC().Format(time.RFC3339), wait(r.RetryAt.Sub(now)))
 		}
+	case placement.Unowned:
+		out.Kind, out.Status = provider.NotFound, http.StatusNotFound
+		out.Message = "holdfast: " + x.unownedSays()
 	case placement.NoAccount:
 		out.Kind, out.Status = provider.NoAccount, http.StatusServiceUnavailable
 		out.Message = "holdfast: " + x.noAccount(r)

@@ -79,7 +79,7 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	switch {
 	case t.inference:
 		t.most = maxJSON
-	case t.objects.wanted && (media == "application/json" || strings.HasSuffix(media, "+json")):
+	case t.objects.wanted && t.objects.page == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
 		t.most = maxObject
 	}
 	t.mayHold = t.page || (t.inference && t.events && placement.CanMove(x.sit, i))
@@ -129,6 +129,7 @@ func (t *tap) read(p []byte) {
 		t.parser.Feed(p, t.event)
 		return
 	}
+	t.objects.listed(p)
 	if len(t.whole)+len(p) > t.most {
 		t.most = 0 // a part tells nothing
 		t.whole = nil

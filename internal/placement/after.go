@@ -24,7 +24,7 @@ func Lost(s Situation) Plan {
 // by another account: whether holding the beginning of an answer back is worth it.
 func CanMove(s Situation, at int) bool {
 	_, held := s.pinned()
-	if s.Sent >= MaxSends || s.Stay || s.Owner != "" || (held && !s.Fresh && s.bound()) {
+	if s.Sent >= MaxSends || s.Stay || s.Owner != "" || s.Unowned || (held && !s.Fresh && s.bound()) {
 		return false
 	}
 	s.Candidates = slices.Clone(s.Candidates)

@@ -16,6 +16,9 @@ func Begin(s Situation) Plan {
 	if held, ok := s.pinned(); ok && !s.beside(held) {
 		return s.stayOrMove(held)
 	}
+	if s.Unowned && s.several() {
+		return Plan{Step: Refuse, Refusal: Refusal{Cause: Unowned, Object: true}, Why: string(Unowned)}
+	}
 	if i, ok := s.withParent(); ok {
 		return s.background(i, s.serve(i, s.newPin(), "parent"))
 	}
@@ -100,7 +103,18 @@ func (s Situation) asksAnyway(st pick.Standing) bool {
 	return st.Block.Cause != account.CauseOverage && (s.Policy.Name == catalog.Order || s.Stay)
 }
 
-func (s Situation) mustStay() bool { return s.Stay || s.Owner != "" || s.bound() }
+func (s Situation) mustStay() bool { return s.Stay || s.Owner != "" || s.Unowned || s.bound() }
+
+// several reports whether more than one account could serve the request, now or later.
+func (s Situation) several() bool {
+	n := 0
+	for _, c := range s.Candidates {
+		if c.Serves && c.Allowed {
+			n++
+		}
+	}
+	return n > 1
+}
 
 // beside reports whether the request only comes along with its conversation, as the upload
 // of a file does, and the conversation's account does not serve such a thing at all.

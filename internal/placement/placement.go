@@ -16,7 +16,9 @@
 // A request that names an object goes to the object's owner or nowhere, whatever else
 // speaks for another account: a pin, a policy, the owner's state. The pin of its
 // conversation is not moved for that: where there is none it begins at the owner, and one
-// that is elsewhere stays there, with the cache.
+// that is elsewhere stays there, with the cache. Where nobody knows the owner, the request
+// goes where its conversation is, else to the one account that could serve it; where several
+// could, none is picked, since only one of them has the object.
 //
 // Values in, values out: the package does no I/O, reads no clock, and does not know how a
 // plan is carried out (package gateway) or how accounts compare (package pick).
@@ -50,6 +52,8 @@ type Situation struct {
 	// Owner is the account that has the object which the request names; empty when none is
 	// named, or nobody knows whose it is. It need not be among the candidates.
 	Owner account.ID
+	// Unowned: the request names objects, and nobody knows whose any of them is.
+	Unowned bool
 	// Fresh: this request made the pin; nothing is cached on its account yet.
 	Fresh bool
 	// Pins: the request has a conversation, and may create, keep and move its pin.
@@ -113,6 +117,7 @@ const (
 	Paused    Cause = "paused"
 	NoAccount Cause = "no_account"
 	Yielded   Cause = "yielded"
+	Unowned   Cause = "unowned"
 )
 
 // Refusal says why no account serves a request.

@@ -5,26 +5,49 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"holdfast/internal/body"
 	"holdfast/internal/provider"
 )
 
-// collections are what can be named in a path. The results of a batch are there for 29
-// days, files and skills until they are deleted.
+// collections are what can be named in a path, as the SDKs have it (TypeScript 1.14.0, Go
+// 1.84.0, Python 2.14.0, which name the same; 2026-12-01). The results of a batch are there
+// for 29 days, all else until it is deleted. What is below /v1/organizations and
+// /v1/compliance takes no ordinary credential and is not served.
 var collections = provider.Collections{
 	{Path: batches, Keep: provider.Stored},
 	{Path: files, Keep: provider.Lasting},
-	{Path: skills, Keep: provider.Lasting},
+	// Skills without the prefix, such as pptx, are Anthropic's own and on every account.
+	{Path: skills, Keep: provider.Lasting, Prefix: "skill_"},
+	{Path: "/v1/agents", Keep: provider.Lasting},
+	{Path: "/v1/deployment_runs", Keep: provider.Lasting},
+	{Path: "/v1/deployments", Keep: provider.Lasting, Makes: []string{"run"}},
+	{Path: "/v1/dreams", Keep: provider.Lasting},
+	{Path: "/v1/environments", Keep: provider.Lasting},
+	{Path: "/v1/memory_stores", Keep: provider.Lasting},
+	{Path: "/v1/sessions", Keep: provider.Lasting},
+	{Path: "/v1/tunnels", Keep: provider.Lasting},
+	{Path: "/v1/user_profiles", Keep: provider.Lasting},
+	{Path: "/v1/vaults", Keep: provider.Lasting},
 }
 
+// params are the members of a query that name an object whose listing they narrow (the same
+// SDKs).
+var params = []string{"agent_id", "deployment_id", "ids", "ids[]", "memory_store_id", "scope_id"}
+
 // Names implements provider.Keeper.
-func (Provider) Names(path string, f body.Facts) []string {
-	id := collections.Named(path)
-	if id == "" {
+func (Provider) Names(path, query string, f body.Facts) []string {
+	ids := collections.Named(path, query, params...)
+	if len(ids) == 0 {
 		return f.Objects
 	}
-	return append([]string{id}, f.Objects...)
+	return append(ids, f.Objects...)
+}
+
+// Lists implements provider.Keeper.
+func (Provider) Lists(method, path string) (time.Duration, bool) {
+	return collections.Lists(method, path)
 }
 
 // Removed implements provider.Keeper.

@@ -23,7 +23,7 @@ func TestObjects(t *testing.T) {
 		"/v1/files/file_b/content":            {"file_b", "file_a"},
 		"/v1/skills/skill_1/versions/1759178": {"skill_1", "file_a"},
 	} {
-		if diff := cmp.Diff(want, p.Names(path, facts)); diff != "" {
+		if diff := cmp.Diff(want, p.Names(path, "", facts)); diff != "" {
 			t.Errorf("%s names (-want +got):\n%s", path, diff)
 		}
 	}

@@ -74,7 +74,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 
 func role(method, path string, f body.Facts) provider.Role {
 	switch {
-	case below(path, batches), below(path, files), below(path, skills):
+	case collections.Has(path):
 		return provider.Stateful
 	case method != http.MethodPost:
 		return provider.Aside
@@ -130,7 +130,7 @@ func (Provider) Serves(kind account.Kind, path string, _ http.Header, _ provider
 	if kind == account.Subscription {
 		return path == messages || path == countTokens || below(path, models) || below(path, files) || below(path, skills)
 	}
-	return below(path, "/v1") && !below(path, "/v1/organizations") && !below(path, "/v1/oauth")
+	return below(path, "/v1") && !below(path, "/v1/organizations") && !below(path, "/v1/compliance") && !below(path, "/v1/oauth")
 }
 
 // Target implements provider.Provider: every account is served by one host, which

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"holdfast/internal/body"
@@ -14,8 +15,10 @@ import (
 // last use, or when its maker said.
 const containerLife = 24 * time.Hour
 
-// collections are what can be named in a path. A response is kept for thirty days, unless
-// it belongs to a conversation.
+// collections are what can be named in a path, as the SDKs have it (TypeScript 7.59.0, Go
+// 3.99.0, Python 3.57.0, which name the same; 2026-12-01). A response is kept for thirty
+// days, unless it belongs to a conversation. What is below /v1/organization and /v1/projects
+// takes no ordinary credential and is not served.
 var collections = provider.Collections{
 	{Path: responses, Keep: provider.Stored, Verbs: []string{"compact", "input_tokens"}},
 	{Path: chat, Keep: provider.Stored},
@@ -26,18 +29,51 @@ var collections = provider.Collections{
 	{Path: "/v1/containers", Keep: containerLife},
 	{Path: "/v1/vector_stores", Keep: provider.Lasting},
 	{Path: "/v1/assistants", Keep: provider.Lasting},
-	{Path: "/v1/threads", Keep: provider.Lasting, Verbs: []string{"runs"}},
+	{Path: "/v1/threads", Keep: provider.Lasting, Makes: []string{"runs"}},
 	{Path: "/v1/fine_tuning/jobs", Keep: provider.Lasting},
+	{Path: "/v1/fine_tuning/checkpoints", Keep: provider.Lasting},
 	{Path: "/v1/evals", Keep: provider.Lasting},
-	{Path: "/v1/videos", Keep: provider.Lasting},
+	{Path: "/v1/videos/characters", Keep: provider.Lasting},
+	{Path: "/v1/videos", Keep: provider.Lasting, Makes: []string{"edits", "extensions", "remix"}},
 	{Path: "/v1/skills", Keep: provider.Lasting},
+	{Path: "/v1/agents/automations", Keep: provider.Lasting},
+	{Path: "/v1/agents/environments/templates", Keep: provider.Lasting},
+	{Path: "/v1/agents/environments", Keep: provider.Lasting},
+	{Path: "/v1/agents/sessions", Keep: provider.Lasting},
+	{Path: "/v1/agents", Keep: provider.Lasting},
+	{Path: "/v1/audio/voices", Keep: provider.Lasting},
+	{Path: "/v1/audio/voice_consents", Keep: provider.Lasting},
+	{Path: "/v1/chatkit/sessions", Keep: provider.Lasting},
+	{Path: "/v1/chatkit/threads", Keep: provider.Lasting},
+	{Path: calls, Keep: containerLife},
+	{Path: "/v1/live/sessions", Keep: containerLife, Makes: []string{"fork"}},
+	{Path: "/v1/safety/alerts", Keep: provider.Lasting},
+	{Path: "/v1/safety/cases", Keep: provider.Lasting},
+	{Path: "/v1/vaults", Keep: provider.Lasting},
+	{Path: "/v1/webhook_endpoints", Keep: provider.Lasting},
+}
+
+// calls are told of in the head of an answer alone.
+const calls = "/v1/realtime/calls"
+
+// params are the members of a query that name an object whose listing they narrow (the same
+// SDKs).
+var params = []string{"agent_id", "session_id"}
+
+// tuned is the name of a model in a path that was tuned on one account; empty for none. All
+// others are everybody's.
+func tuned(path string) string {
+	if id, ok := strings.CutPrefix(path, models+"/"); ok && strings.HasPrefix(id, "ft:") {
+		return id
+	}
+	return ""
 }
 
 // Names implements provider.Keeper. What a response continues decides before the files
 // that are given to it.
-func (Provider) Names(path string, f body.Facts) []string {
-	var ids []string
-	for _, id := range []string{collections.Named(spelled(path)), f.PreviousResponseID, f.Conversation} {
+func (Provider) Names(path, query string, f body.Facts) []string {
+	ids := collections.Named(spelled(path), query, params...)
+	for _, id := range []string{tuned(spelled(path)), f.PreviousResponseID, f.Conversation} {
 		if id != "" {
 			ids = append(ids, id)
 		}
@@ -45,9 +81,30 @@ func (Provider) Names(path string, f body.Facts) []string {
 	return append(ids, f.Objects...)
 }
 
+// Lists implements provider.Keeper.
+func (Provider) Lists(method, path string) (time.Duration, bool) {
+	return collections.Lists(method, spelled(path))
+}
+
 // Removed implements provider.Keeper.
 func (Provider) Removed(method, path string) string {
+	if id := tuned(spelled(path)); id != "" && method == http.MethodDelete {
+		return id
+	}
 	return collections.Removed(method, spelled(path))
+}
+
+// HeadMade implements provider.HeadKeeper: the answer to the offer of a call is the other
+// side's description of it, and the call's id the end of its Location.
+func (Provider) HeadMade(method, path string, h http.Header) []provider.Object {
+	if method != http.MethodPost || spelled(path) != calls {
+		return nil
+	}
+	location := h.Get("Location")
+	if i := strings.LastIndexByte(location, '/'); i >= 0 && i+1 < len(location) {
+		return []provider.Object{{ID: location[i+1:], Keep: containerLife}}
+	}
+	return nil
 }
 
 // response is what tells of objects in a response: itself, its conversation, and the
@@ -123,6 +180,11 @@ func storedChat(data []byte) []provider.Object {
 	return []provider.Object{{ID: string(c.ID), Keep: provider.Stored}}
 }
 
+// others are the members by which the answer about one object tells of more: the results of
+// a batch and of tuning, the file that an upload became, the conversation of a response, and
+// the thread that a run began.
+var others = []string{"output_file_id", "error_file_id", "file.id", "conversation.id", "thread_id", "fine_tuned_model", "result_files"}
+
 // BodyMade implements provider.Keeper. A finished batch tells of the files with its
 // results, and a completed upload of the file that it became.
 func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provider.Object {
@@ -138,5 +200,5 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 		}
 		return storedChat(data)
 	}
-	return collections.Made(method, path, data, []string{"id"}, []string{"output_file_id", "error_file_id", "file.id", "conversation.id"})
+	return collections.Made(method, path, data, []string{"id"}, others)
 }

@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, openai.Provider{}.Names(tt.path, tt.f)); diff != "" {
+			if diff := cmp.Diff(tt.want, openai.Provider{}.Names(tt.path, "", tt.f)); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})

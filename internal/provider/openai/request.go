@@ -30,12 +30,6 @@ const (
 	codexRoot = "/backend-api/codex"
 )
 
-// stateful are the paths below which objects live on one account.
-var stateful = []string{
-	"/v1/files", "/v1/uploads", "/v1/batches", "/v1/conversations", "/v1/containers", "/v1/vector_stores", "/v1/assistants",
-	"/v1/threads", "/v1/fine_tuning", "/v1/evals", "/v1/videos", "/v1/skills",
-}
-
 // codexAside are the further paths that Codex asks for below its base URL.
 var codexAside = []string{models, "/v1/images/generations", "/v1/images/edits", "/v1/alpha/search", "/v1/memories/trace_summarize"}
 
@@ -99,7 +93,7 @@ func role(method, path string) provider.Role {
 			return provider.Aside
 		}
 	}
-	if below(path, responses) || below(path, chat) || slices.ContainsFunc(stateful, func(top string) bool { return below(path, top) }) {
+	if below(path, responses) || collections.Has(path) || tuned(path) != "" {
 		return provider.Stateful
 	}
 	return provider.Aside
@@ -125,7 +119,7 @@ func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider
 	if kind == account.Subscription {
 		return path == responses || path == compact || (slices.Contains(codexAside, path) && isCodex(h))
 	}
-	return below(path, root) && !below(path, "/v1/organization") && !below(path, "/v1/dashboard")
+	return below(path, root) && !below(path, "/v1/organization") && !below(path, "/v1/projects") && !below(path, "/v1/dashboard")
 }
 
 // Hint implements provider.Hinter.

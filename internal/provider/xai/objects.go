@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"holdfast/internal/body"
 	"holdfast/internal/provider"
 )
 
-// collections are what can be named in a path. Responses are kept for thirty days.
+// collections are what can be named in a path, by the API reference and what the Python SDK
+// 1.21.0 names over gRPC (2026-12-01). Responses are kept for thirty days.
 var collections = provider.Collections{
 	{Path: responses, Keep: provider.Stored, Verbs: []string{"compact"}},
 	{Path: "/v1/chat/deferred-completion", Keep: provider.Stored},
@@ -17,19 +19,25 @@ var collections = provider.Collections{
 	{Path: "/v1/files", Keep: provider.Lasting},
 	{Path: "/v1/batches", Keep: provider.Lasting},
 	{Path: "/v1/collections", Keep: provider.Lasting},
+	{Path: "/v1/custom-voices", Keep: provider.Lasting},
 	{Path: "/v1/documents", Keep: provider.Lasting, Verbs: []string{"search"}},
 }
 
 // Names implements provider.Keeper. What a response continues decides before the files
 // that are given to it.
-func (Provider) Names(path string, f body.Facts) []string {
-	var ids []string
-	for _, id := range []string{collections.Named(path), f.PreviousResponseID, f.Conversation} {
+func (Provider) Names(path, query string, f body.Facts) []string {
+	ids := collections.Named(path, query)
+	for _, id := range []string{f.PreviousResponseID, f.Conversation} {
 		if id != "" {
 			ids = append(ids, id)
 		}
 	}
 	return append(ids, f.Objects...)
+}
+
+// Lists implements provider.Keeper.
+func (Provider) Lists(method, path string) (time.Duration, bool) {
+	return collections.Lists(method, path)
 }
 
 // Removed implements provider.Keeper.
@@ -76,7 +84,7 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 			return deferred(data)
 		}
 	}
-	return collections.Made(method, path, data, []string{"id", "file_id", "batch_id", "collection_id"}, []string{"output_file_id", "error_file_id"})
+	return collections.Made(method, path, data, []string{"id", "file_id", "batch_id", "collection_id", "voice_id"}, []string{"output_file_id", "error_file_id"})
 }
 
 func deferred(data []byte) []provider.Object {

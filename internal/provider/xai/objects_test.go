@@ -22,7 +22,7 @@ func TestObjects(t *testing.T) {
 		"/v1/collections/col_1/documents/x": {"col_1", "resp_1", "file_a"},
 	}
 	for path, want := range names {
-		if diff := cmp.Diff(want, p.Names(path, body.Facts{PreviousResponseID: "resp_1", Objects: []string{"file_a"}})); diff != "" {
+		if diff := cmp.Diff(want, p.Names(path, "", body.Facts{PreviousResponseID: "resp_1", Objects: []string{"file_a"}})); diff != "" {
 			t.Errorf("%s names (-want +got):\n%s", path, diff)
 		}
 	}

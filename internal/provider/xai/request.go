@@ -80,8 +80,6 @@ func Family(model string) string { return strings.ToLower(strings.TrimSpace(mode
 
 func role(method, path string, f body.Facts) provider.Role {
 	switch {
-	case belowAny(path, "/v1/files", "/v1/batches", "/v1/collections", "/v1/documents", "/v1/chat/deferred-completion"):
-		return provider.Stateful
 	case method == http.MethodPost && belowAny(path, chat, messages):
 		if isAside(path, f) {
 			return provider.Aside
@@ -90,8 +88,8 @@ func role(method, path string, f body.Facts) provider.Role {
 	case method == http.MethodPost && (path == responses || path == compact ||
 		belowAny(path, "/v1/completions", "/v1/complete", "/v1/embeddings", "/v1/images", "/v1/videos", "/v1/audio")):
 		return provider.Inference
-	case belowAny(path, responses, "/v1/videos"):
-		return provider.Stateful // of one response: read it, delete it
+	case below(path, responses), collections.Has(path):
+		return provider.Stateful // of one object: read it, delete it
 	default:
 		return provider.Aside
 	}
