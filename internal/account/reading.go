@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -96,6 +97,18 @@ type Reading struct {
 	Overage Overage
 	// Organization is the provider's id of whoever owns the credential; empty when not told.
 	Organization string
+}
+
+// Cleaned returns the reading with every word in it as clean returns it.
+func (r Reading) Cleaned(clean func(string) string) Reading {
+	r.Claim, r.Organization = clean(r.Claim), clean(r.Organization)
+	for i, w := range r.Windows {
+		if name := clean(w.Name); name != w.Name {
+			r.Windows = slices.Clone(r.Windows)
+			r.Windows[i].Name = name
+		}
+	}
+	return r
 }
 
 // Empty reports whether the reading says nothing about any window.

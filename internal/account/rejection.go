@@ -1,6 +1,9 @@
 package account
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // RejectionKind is the class of an upstream "no". The provider's package chooses it;
 // what it does to the account is decided here, what it does to the request in package
@@ -89,6 +92,19 @@ func (r Rejection) Reason() string {
 		return r.Rule
 	}
 	return r.Code
+}
+
+// Cleaned returns the rejection with every word in it as clean returns it. The model is the
+// client's own word.
+func (r Rejection) Cleaned(clean func(string) string) Rejection {
+	r.Code, r.Rule, r.Feature = clean(r.Code), clean(r.Rule), clean(r.Feature)
+	for i, s := range r.Spent {
+		if name := clean(s.Window); name != s.Window {
+			r.Spent = slices.Clone(r.Spent)
+			r.Spent[i].Window = name
+		}
+	}
+	return r
 }
 
 // Rejected reports whether there is a rejection at all; the zero value is none.

@@ -105,12 +105,13 @@ func (c Caller) Do(ctx context.Context, call provider.Call, baseURL string) (pro
 	}
 	resp, err := c.Transport.RoundTrip(req)
 	if err != nil {
+		err = roundtrip.InOurWords(err)
 		return provider.Reply{}, fmt.Errorf("call %s: %w: %w", req.URL.Host, sent.failed(), err)
 	}
 	defer resp.Body.Close()
 	reply := provider.Reply{Status: resp.StatusCode, Header: resp.Header, At: c.now()}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err == nil {
+	if err = roundtrip.InOurWords(err); err == nil {
 		reply.Body, err = coding.Decode(resp.Header.Values("Content-Encoding"), raw, maxBody)
 	}
 	if err != nil {

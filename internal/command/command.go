@@ -43,6 +43,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/hidden"
 	"holdfast/internal/provider"
 )
 
@@ -94,10 +95,10 @@ func Run(ctx context.Context, args []string, o Options) int {
 	var usage usageError
 	var invalid catalog.Invalid
 	if errors.As(err, &usage) || errors.As(err, &invalid) {
-		fmt.Fprintln(o.Stderr, "holdfast: "+text)
+		fmt.Fprintln(o.Stderr, "holdfast: "+hidden.Clean(text))
 		return wrongUsage
 	}
-	fmt.Fprintln(o.Stderr, "holdfast: "+c.asTyped(text))
+	fmt.Fprintln(o.Stderr, "holdfast: "+hidden.Clean(c.asTyped(text)))
 	return failed
 }
 

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"holdfast/internal/hidden"
 )
 
 // jsonFlag adds --json to a listing.
@@ -41,7 +43,7 @@ func writeTable(w io.Writer, head string, rows [][]string) error {
 
 // say prints a confirmation for people.
 func (c *cli) say(format string, args ...any) {
-	fmt.Fprintln(c.Stderr, c.asTyped(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(c.Stderr, hidden.Clean(c.asTyped(fmt.Sprintf(format, args...))))
 }
 
 // advised is a command line within a sentence, one that works on the data.

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/apicall"
 	"holdfast/internal/credential"
+	"holdfast/internal/hidden"
 	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
@@ -83,7 +84,7 @@ func (c *cli) look(ctx context.Context, a account.Account, held credential.Crede
 		}
 		var reading account.Reading
 		if reading, err = wire.Looked(n, reply); err == nil || errors.Is(err, provider.ErrCredentialRefused) {
-			return reading, true, err
+			return reading.Cleaned(hidden.Clean), true, err
 		}
 	}
 	return account.Reading{}, asked, err

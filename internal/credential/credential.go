@@ -2,8 +2,9 @@
 // being printed.
 //
 // A Secret prints as REDACTED in every way Go prints a value; Reveal is the one way to
-// its text, and only the code that puts it on the wire or seals it may call it. The
-// package stores nothing and calls nobody: sealing is package seal's, keeping package
+// its text, and only the code that puts it on the wire or seals it may call it. What is
+// sealed or opened is remembered by package hidden, which takes it out of whatever is logged
+// or kept. The package stores nothing and calls nobody: sealing is package seal's, keeping package
 // store's, renewing package refresh's.
 package credential
 
@@ -11,6 +12,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"holdfast/internal/hidden"
 )
 
 const redacted = "REDACTED"
@@ -99,6 +102,7 @@ type plain struct {
 
 // Plaintext encodes the credential with its secrets, for sealing.
 func (c Credential) Plaintext() ([]byte, error) {
+	hidden.Remember(c.Key.text, c.Access.text, c.Refresh.text)
 	return json.Marshal(plain{
 		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Scope, c.Generation,
 	})
@@ -110,6 +114,7 @@ func FromPlaintext(b []byte) (Credential, error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return Credential{}, err
 	}
+	hidden.Remember(p.Key, p.Access, p.Refresh)
 	return Credential{
 		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), IssuedAt: p.IssuedAt,
 		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Scope: p.Scope, Generation: p.Generation,

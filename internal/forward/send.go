@@ -97,6 +97,9 @@ func Send(ctx context.Context, end context.CancelCauseFunc, rt http.RoundTripper
 	case cause != nil:
 		return nil, cause
 	}
+	if !errors.Is(err, ErrNoHeaders) {
+		err = roundtrip.InOurWords(err)
+	}
 	return nil, &unreachableError{target.Host, err}
 }
 

@@ -17,6 +17,7 @@ import (
 	"holdfast/internal/credential"
 	"holdfast/internal/excerpt"
 	"holdfast/internal/forward"
+	"holdfast/internal/hidden"
 	"holdfast/internal/provider"
 )
 
@@ -83,7 +84,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 		x.report.headers = now.Sub(x.start)
 	}
 	return &answer{
-		resp: resp, at: now, readings: []account.Reading{x.prov.Read(resp.Header, now)}, cancel: cancel, credential: cred,
+		resp: resp, at: now, readings: []account.Reading{x.prov.Read(resp.Header, now).Cleaned(hidden.Clean)}, cancel: cancel, credential: cred,
 	}, nil
 }
 
@@ -141,7 +142,7 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 	}
 	switch foreign(a.resp.StatusCode, a.resp.Header, judged.Body) {
 	case "":
-		return x.prov.Classify(judged)
+		return x.classify(judged)
 	case notItsStatus:
 		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: notItsStatus}
 	}
@@ -152,10 +153,15 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: webPage}
 	case http.StatusTooManyRequests:
 		judged.Header, judged.Body = nil, nil // the bare status is all there is
-		return x.prov.Classify(judged)
+		return x.classify(judged)
 	default:
 		return account.Rejection{Kind: account.ClientFault, At: a.at, Rule: webPage}
 	}
+}
+
+// classify says what an answer means, in words that repeat none of our secrets.
+func (x *exchange) classify(a provider.Answer) account.Rejection {
+	return x.prov.Classify(a).Cleaned(hidden.Clean)
 }
 
 // Rules by which an answer is not the provider's.

@@ -10,6 +10,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/coding"
 	"holdfast/internal/forward"
+	"holdfast/internal/hidden"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
 	"holdfast/internal/sse"
@@ -156,7 +157,7 @@ func (t *tap) event(name string, data []byte) {
 	t.objects.event(name, data)
 	at := t.x.g.now()
 	if r, ok := prov.EventReading(name, data, at); ok {
-		t.learn(r)
+		t.learn(r.Cleaned(hidden.Clean))
 	}
 	if t.dialect == provider.Chat && !t.ended {
 		t.choices.Read(data)
@@ -193,7 +194,7 @@ func (t *tap) learn(r account.Reading) {
 // where that is another account, nothing of this answer is to reach the client.
 func (t *tap) fail(data []byte, at time.Time) {
 	x, c := t.x, t.x.sit.Candidates[t.i]
-	r := x.prov.Classify(provider.Answer{
+	r := x.classify(provider.Answer{
 		Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: at, InStream: true,
 		Request: x.req, Kind: c.Account.Kind, Generation: t.a.credential.Generation,
 	})

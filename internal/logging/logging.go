@@ -3,8 +3,9 @@
 //
 // Whoever logs should not hand secrets over in the first place. But an upstream may repeat
 // a key in an error, a header or a status line, and a client may put one where a model's
-// name belongs; so every finished line is looked through once more. The package decides
-// what looks like a secret, not what is worth a line.
+// name belongs; so every finished line is looked through once more: for the secrets that
+// this process holds, by their value (package hidden), and for what looks like one. The
+// package decides what looks like a secret, not what is worth a line.
 package logging
 
 import (
@@ -12,6 +13,8 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+
+	"holdfast/internal/hidden"
 )
 
 // New returns a handler that writes lines of at least a level to w.
@@ -37,13 +40,14 @@ type door struct{ w io.Writer }
 
 // Write takes one line, as slog's handlers give it.
 func (d *door) Write(line []byte) (int, error) {
-	if suspect(line) {
-		if _, err := d.w.Write(secret.ReplaceAll(line, []byte("[secret]"))); err != nil {
-			return 0, err
-		}
-		return len(line), nil
+	clean := hidden.CleanLine(line)
+	if suspect(clean) {
+		clean = secret.ReplaceAll(clean, []byte("[secret]"))
 	}
-	return d.w.Write(line)
+	if _, err := d.w.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func suspect(line []byte) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast/internal/credential"
 	"holdfast/internal/logging"
 )
 
@@ -59,6 +60,33 @@ func TestLevel(t *testing.T) {
 	} {
 		if got := logging.Level(text); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestSecretsThatAreHeld is part of field case secrets-by-value: what no pattern knows is taken
+// out by its value, and the line is JSON still.
+func TestSecretsThatAreHeld(t *testing.T) {
+	held := credential.Credential{
+		Key: credential.NewSecret(`local"secret\key-0123456789`), Access: credential.NewSecret("6f1c2a9e-3b47-4d0a-9c55-0e8d7b6a5f41"),
+		Refresh: credential.NewSecret("correct_horse_battery"),
+	}
+	if _, err := held.Plaintext(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	log := slog.New(logging.New(&out, slog.LevelInfo))
+	for _, s := range []credential.Secret{held.Key, held.Access, held.Refresh} {
+		text := s.Reveal()
+		log.Warn("said", "code", text, "error", errors.New("said "+text+"!"), "limits", map[string]string{"x": strings.ToUpper(text)}, text, "as a name")
+	}
+	for line := range strings.Lines(out.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Errorf("the line is no JSON any more: %v\n%s", err, line)
+		}
+		if strings.Count(line, "[secret]") != 4 {
+			t.Errorf("got %s, want four secrets taken out", line)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
+	"holdfast/internal/hidden"
 	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
 	"holdfast/internal/store"
@@ -192,7 +193,8 @@ func (r *running) ask(ctx context.Context, t *turn, n int, call provider.Call) (
 	if err != nil {
 		return account.Reading{}, err
 	}
-	return t.looker.Looked(n, reply)
+	reading, err := t.looker.Looked(n, reply)
+	return reading.Cleaned(hidden.Clean), err
 }
 
 // renew gets a newer credential than the turn has, if there is time enough for that.
@@ -256,7 +258,7 @@ func (r *running) failed(t *turn, err error) {
 // that says each cause once, without what every look's error begins with. It has at most
 // 1000 bytes, which is more than any sentence here has.
 func Trouble(err error) string {
-	text := strings.ReplaceAll(err.Error(), "look at usage: ", "")
+	text := strings.ReplaceAll(hidden.Clean(err.Error()), "look at usage: ", "")
 	var causes []string
 	for cause := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
 		if !slices.Contains(causes, cause) {

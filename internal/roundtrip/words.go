@@ -1,0 +1,64 @@
+package roundtrip
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+)
+
+// InOurWords returns an error of net/http's transport, or of reading an answer, that says in
+// our own words what happened. net/http's repeat what came, such as a status line that is
+// none, and what came may hold the account's secret. The error that was is still wrapped.
+func InOurWords(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &spoken{err}
+}
+
+type spoken struct{ cause error }
+
+func (e *spoken) Error() string { return words(e.cause) }
+func (e *spoken) Unwrap() error { return e.cause }
+
+func words(err error) string {
+	var (
+		dns     *net.DNSError
+		op      *net.OpError
+		number  syscall.Errno
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+		unknown x509.UnknownAuthorityError
+		slow    interface{ Timeout() bool }
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "it was given up"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "its name is not found"
+	case errors.As(err, &dns):
+		return "its name could not be looked up"
+	case errors.As(err, &slow) && slow.Timeout():
+		return "it took too long"
+	case errors.As(err, &verify), errors.As(err, &unknown):
+		return "its certificate is not trusted"
+	case errors.As(err, &record):
+		return "it does not speak TLS"
+	case errors.As(err, &number) && errors.As(err, &op):
+		return op.Op + ": " + number.Error()
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return "the connection was closed before the answer was whole"
+	}
+	inner := err
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		inner = next
+	}
+	return fmt.Sprintf("no answer in HTTP came (%T)", inner)
+}
