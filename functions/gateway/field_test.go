@@ -72,6 +72,23 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestStreamIsOver is field case a-stream-that-is-over where the platform bills the time: the
+// invocation ends with the stream, whatever the provider's connection does.
+func TestStreamIsOver(t *testing.T) {
+	b := functiontest.New(t)
+	one := b.Account("one", 0.20)
+	f := b.Serve()
+	const all = 1000 // more than there are events
+	one.Queue(upstreamtest.Good(nil).With(upstreamtest.HeldAfter(all, upstreamtest.NewGate()))) // never opened
+	if got := f.Served(t, functiontest.Request{Session: "over", Stream: true}); !strings.Contains(got.Body, "message_stop") || strings.Contains(got.Body, "event: error") {
+		t.Errorf("got %q", got.Body)
+	}
+	<-one.Requests()[0].Left()
+	if got := f.Served(t, functiontest.Request{Session: "over", Stream: true}); got.Pin() != "kept" || f.Started() != 1 {
+		t.Errorf("afterwards: got pin %q by process %d, want kept, by the first", got.Pin(), f.Started())
+	}
+}
+
 // TestBodies is the cases function-url-body-limits and compressed-request-bodies: what the
 // platform lets through goes upstream byte for byte and with its length, however it came.
 func TestBodies(t *testing.T) {

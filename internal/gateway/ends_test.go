@@ -128,6 +128,37 @@ func TestStreamIsOver(t *testing.T) {
 	}
 }
 
+// A response that is read again is over in the same way; so is a compressed answer, as far as
+// it can be read.
+func TestOtherStreamsThatAreOver(t *testing.T) {
+	gate := upstreamtest.NewGate() // never opened
+	open := upstreamtest.HeldAfter(len(responsesStream), gate)
+	for name, c := range map[string]struct {
+		ask
+		script upstreamtest.Script
+		whole  bool
+	}{
+		"read again":             {ask{method: "GET", path: "/v1/responses/resp_1?stream=true"}, stream(responsesStream...).With(open), true},
+		"read again, cut":        {ask{method: "GET", path: "/v1/responses/resp_1?stream=true"}, stream(responsesStream...).With(upstreamtest.EndedAfter(3)), false},
+		"compressed":             {lanes[3].ask(), stream(responsesStream...).With(upstreamtest.Gzip(), open), true},
+		"compressed, cut":        {lanes[3].ask(), stream(responsesStream[:3]...).With(upstreamtest.Gzip()), false},
+		"in an unknown coding":   {lanes[3].ask(), stream(responsesStream...).With(upstreamtest.Header("Content-Encoding", "rot13")), true},
+		"by another type":        {lanes[3].ask(), stream(responsesStream...).With(open, upstreamtest.Header("Content-Type", "application/octet-stream")), true},
+		"by another type, cut":   {lanes[3].ask(), stream(responsesStream...).With(upstreamtest.EndedAfter(3), upstreamtest.Header("Content-Type", "application/octet-stream")), false},
+		"the backend's spelling": {ask{path: "/openai/backend-api/codex/responses", body: lanes[3].ask().body}, stream(responsesStream...).With(open), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := laneBench(t, lanes[3], c.script)
+			b.up.OnPath("/v1/responses/resp_1", c.script)
+			r := b.do(c.ask)
+			if whole := r.err == nil && !strings.Contains(r.body, responsesError); r.status != http.StatusOK || whole != c.whole {
+				t.Errorf("got %d, %v\n%s", r.status, r.err, r.body)
+			}
+		})
+	}
+}
+
 // What follows behind the end within moments is passed on, and so is what follows an error.
 func TestStreamIsOverByAnError(t *testing.T) {
 	for _, l := range lanes {
