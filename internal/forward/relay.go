@@ -15,6 +15,9 @@ type Tap interface {
 	// Chunk is given the bytes of one read. The verdict Hold keeps them (and what was held
 	// before) back, Pass lets them go, Abandon ends the relay with nothing sent.
 	Chunk(p []byte) Verdict
+	// End is asked once, when the body has ended in order. The verdict Abandon ends the relay
+	// where nothing was sent; any other lets go what was held.
+	End() Verdict
 	// Boundary reports whether the bytes so far end between two events, where another event or
 	// a comment may stand.
 	Boundary() bool
@@ -100,6 +103,10 @@ var buffers = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 // Begun reports whether anything went to the client. Call it after Run.
 func (r *Relay) Begun() bool { return r.begun }
 
+// Held returns the body as far as it was read, where the relay was given up. Call it after
+// Run.
+func (r *Relay) Held() []byte { return r.held }
+
 // Run copies body to the client until it ends. It returns nil when it ended well, and
 // otherwise one of this package's errors; the body is then incomplete and the client must
 // not take it for whole.
@@ -151,6 +158,7 @@ func (r *Relay) chunk(p []byte) error {
 	if !r.begun {
 		switch {
 		case verdict == Abandon:
+			r.held = append(r.held, p...)
 			return ErrAbandoned
 		case verdict == Hold && r.MayHold && len(r.held)+len(p) <= MaxHeld:
 			r.held = append(r.held, p...)
@@ -284,10 +292,18 @@ func (r *Relay) close(err error) error {
 		return ErrClient
 	case !errors.Is(err, io.EOF):
 		return ErrCut
+	case !r.begun && r.NeedBody && len(r.held) == 0:
+		return ErrEmpty
+	}
+	verdict := Pass
+	if r.Tap != nil {
+		verdict = r.Tap.End()
+	}
+	switch {
 	case r.begun:
 		return nil
-	case r.NeedBody && len(r.held) == 0:
-		return ErrEmpty
+	case verdict == Abandon:
+		return ErrAbandoned
 	}
 	r.begin()
 	return r.failed

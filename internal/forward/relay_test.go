@@ -71,6 +71,13 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 	return forward.Hold
 }
 
+func (t *tap) End() forward.Verdict {
+	if strings.Contains(t.seen.String(), "in the end") {
+		return forward.Abandon
+	}
+	return forward.Pass
+}
+
 func (t *tap) Boundary() bool {
 	seen := t.seen.String()
 	return seen == "" || strings.HasSuffix(seen, "\n\n")

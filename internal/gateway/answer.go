@@ -267,7 +267,7 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	x.usedObjects(i, a)
 	t := newTap(x, i, a)
 	relay := x.relay(a)
-	relay.Tap, relay.MayHold, relay.NeedBody = t, t.mayHold, t.inference
+	relay.Tap, relay.MayHold, relay.NeedBody = t, t.judged, t.inference
 	t.begun = relay.Begun
 	if t.insertable {
 		relay.KeepAlive = t.dialect.KeepAlive()
@@ -276,11 +276,12 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	t.close()
 	x.report.usage = t.usage
 	switch {
-	case errors.Is(err, forward.ErrAbandoned) && t.page:
+	case errors.Is(err, forward.ErrAbandoned) && t.shape == neither:
 		a.close()
-		x.notAnswered(errors.New("a web page came instead of an answer"))
+		x.notAnswered(errors.New("what came instead of an answer is neither JSON nor events"))
 		return account.Rejection{}
 	case errors.Is(err, forward.ErrAbandoned):
+		a.head = relay.Held() // should the plan be to hand it back, after all
 		x.writes.Wait() // the reading's fold and the rejection's are of one state
 		return t.rejection
 	case !relay.Begun() && err != nil && !errors.Is(err, forward.ErrClient):
@@ -294,7 +295,7 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	if t.over() && errors.Is(err, forward.ErrClient) {
 		err = nil // it had all that there was to say, and some clients do not wait for the connection's end
 	}
-	if err == nil && t.unfinished() {
+	if err == nil && (t.unfinished() || t.shape == neither) {
 		err = forward.ErrCut
 	}
 	if t.events && !t.content && err != nil && !errors.Is(err, forward.ErrClient) {

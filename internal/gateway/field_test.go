@@ -96,8 +96,8 @@ func TestAnswersThatNoProviderGives(t *testing.T) {
 // A stream was asked for and something else came, whole: it is passed on whole.
 func TestPlainAnswerToAStreamRequest(t *testing.T) {
 	b := newBench(t, "marlow")
-	b.account("marlow").Queue(upstreamtest.Raw(200, http.Header{"Content-Type": {"text/plain"}}, []byte("no events here")))
-	if r := b.served(ask{session: session(1), stream: true}); r.body != "no events here" {
+	b.account("marlow").Queue(upstreamtest.Raw(200, http.Header{"Content-Type": {"text/plain"}}, []byte(message)))
+	if r := b.served(ask{session: session(1), stream: true}); r.body != message {
 		t.Errorf("got %q", r.body)
 	}
 }

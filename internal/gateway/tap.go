@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -36,23 +37,29 @@ type tap struct {
 	insertable bool // between two of its events something may be put in
 	mayHold    bool
 	begun      func() bool // something went to the client
-	page       bool        // the body is a web page
+
+	// judged by its shape: the body must be JSON or events.
+	judged    bool
+	shape     shape
+	beginning beginning
 
 	parser  sse.Parser
 	coded   bool        // the answer is compressed
 	decoder *coding.Tap // of a compressed answer
 	unread  bool        // the decoder could not read it to its end
-	started bool
-	content bool // content has begun
-	ended   bool // the stream's own end came
-	failed  bool // an event said that the stream failed
-	framed  bool // a stream of events, by its type or by what came
-	choices provider.Choices
-	verdict forward.Verdict
-	whole   []byte // of a JSON answer
-	most    int    // of it to keep
-	objects objects
-	usage   provider.Usage
+	// finished: the end of the body was taken in.
+	finished bool
+	content  bool // content has begun
+	ended    bool // the stream's own end came
+	whole    bool // all of a JSON answer is there
+	failed   bool // the answer said that it failed
+	framed   bool // a stream of events, by its type or by what came
+	choices  provider.Choices
+	verdict  forward.Verdict
+	text     []byte // of a JSON answer
+	most     int    // of it to keep
+	objects  objects
+	usage    provider.Usage
 	// rejection is what an error event means.
 	rejection account.Rejection
 	// learnt: a reading that came as an event was written while the answer went on;
@@ -69,7 +76,6 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	// A request that asked for a stream gets one, whatever the answer calls itself.
 	t.events = media == "text/event-stream" || (x.req.Stream && media != "application/json")
 	t.framed = media == "text/event-stream"
-	t.page = t.inference && media == "text/html"
 	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
 		t.coded = true
 		t.decoder, _ = coding.NewTap(h.Values("Content-Encoding"), maxDecoded, t.read)
@@ -83,34 +89,59 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	case t.objects.wanted && t.objects.page == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
 		t.most = maxObject
 	}
-	t.mayHold = t.page || (t.inference && t.events && placement.CanMove(x.sit, i))
+	t.judged = t.inference && !t.unread
+	if t.judged && media == "text/html" {
+		t.shape = neither
+	}
 	return t
 }
 
 // Chunk implements forward.Tap.
 func (t *tap) Chunk(p []byte) forward.Verdict {
-	if !t.started && t.inference && !t.coded {
-		if text := bytes.TrimLeft(p, " \t\r\n"); len(text) > 0 {
-			t.started = true
-			t.page = t.page || text[0] == '<'
-		}
-	}
-	if t.page {
-		return forward.Abandon
-	}
 	switch {
+	case t.shape == neither:
 	case t.decoder != nil:
-		_, _ = t.decoder.Write(p) // what it cannot decode it says at the end
+		_, _ = t.decoder.Write(p)
+		t.undecodable(t.decoder.Err())
 	case !t.coded:
 		t.read(p)
 	}
+	if !t.coded && !t.events && len(t.text) > 0 && int64(len(t.text)) == t.a.resp.ContentLength {
+		t.complete()
+	}
 	switch {
-	case t.verdict == forward.Abandon:
+	case t.shape == neither, t.verdict == forward.Abandon:
 		return forward.Abandon
-	case t.mayHold && !t.content && !t.failed:
+	case t.holds():
 		return forward.Hold
 	}
-	t.tell()
+	return t.pass()
+}
+
+// End implements forward.Tap.
+func (t *tap) End() forward.Verdict {
+	t.finish()
+	if t.shape == neither || t.verdict == forward.Abandon {
+		return forward.Abandon
+	}
+	return t.pass()
+}
+
+// holds reports whether what came so far stays here: it does not show yet what the answer is,
+// it is a part of a document, which may say at its end that it failed, or it is an opening.
+func (t *tap) holds() bool {
+	switch {
+	case t.judged && t.shape == undecided:
+		return true
+	case t.shape == document:
+		return !t.whole
+	}
+	return t.mayHold && !t.content && !t.failed
+}
+
+// pass does what must be done before the client hears what came so far.
+func (t *tap) pass() forward.Verdict {
+	t.objects.note(t.ended || t.whole)
 	if t.failedEarly() {
 		t.x.unpin()
 	}
@@ -120,34 +151,93 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 	return forward.Pass
 }
 
+// undecodable deals with a coding that the body does not have, or that goes beyond our
+// bounds.
+func (t *tap) undecodable(err error) {
+	if err == nil || !t.judged || t.shape != undecided {
+		return
+	}
+	if t.judged = errors.Is(err, coding.ErrCorrupt); t.judged {
+		t.shape = neither
+	}
+}
+
+// finish takes the end of the body.
+func (t *tap) finish() {
+	if t.finished {
+		return
+	}
+	t.finished = true
+	if t.decoder != nil {
+		err := t.decoder.Close()
+		t.unread = err != nil // only our accounting suffers
+		t.undecodable(err)
+	}
+	if t.judged && t.shape == undecided {
+		t.shape = neither
+	}
+	if !t.events {
+		t.complete()
+	}
+}
+
+// complete takes in all of a JSON answer. One that says that it failed is judged like an
+// error event.
+func (t *tap) complete() {
+	if t.whole {
+		return
+	}
+	t.whole = true
+	text := bytes.TrimPrefix(bytes.TrimLeft(t.text, blanks), []byte(byteOrderMark))
+	if len(text) == 0 {
+		return
+	}
+	if t.inference {
+		t.usage = t.x.prov.BodyUsage(text)
+		if tellsError(text) && t.x.prov.Event("", text) == provider.Failure {
+			t.failed = true
+			t.fail(text, t.x.g.now())
+		}
+	}
+	if t.verdict != forward.Abandon {
+		t.objects.body(text)
+	}
+}
+
 // over reports whether the answer has said itself that it is at its end, well or not. A
 // stream in no known dialect is at its end when its body is.
 func (t *tap) over() bool { return t.dialect != "" && (t.ended || t.failed) }
 
 // read takes plain bytes of the body.
 func (t *tap) read(p []byte) {
+	if t.judged && t.shape == undecided {
+		t.decide(t.beginning.take(p))
+	}
 	if t.events {
 		t.parser.Feed(p, t.event)
 		return
 	}
 	t.objects.listed(p)
-	if len(t.whole)+len(p) > t.most {
+	if len(t.text)+len(p) > t.most {
 		t.most = 0 // a part tells nothing
-		t.whole = nil
+		t.text = nil
 		return
 	}
-	t.whole = append(t.whole, p...)
+	t.text = append(t.text, p...)
 }
 
-// tell has noted what the answer so far tells of objects. What makes an object usable, the
-// end of an answer, is passed on only when that is done: the next request may come at once,
-// and to another process.
-func (t *tap) tell() {
-	whole := !t.events && !t.coded && len(t.whole) > 0 && int64(len(t.whole)) == t.a.resp.ContentLength
-	if whole {
-		t.objects.body(t.whole)
+// decide takes the shape that the body turns out to have.
+func (t *tap) decide(s shape) {
+	t.shape = s
+	switch s {
+	case document:
+		t.events, t.framed, t.mayHold = false, false, true
+	case stream:
+		early := t.text // the beginning of its first line, where it was not expected
+		t.events, t.framed, t.mayHold, t.text = true, true, placement.CanMove(t.x.sit, t.i), nil
+		t.parser.Feed(early, t.event)
+	case undecided, neither:
 	}
-	t.objects.note(t.ended || whole)
 }
 
 func (t *tap) event(name string, data []byte) {
@@ -238,17 +328,8 @@ func (t *tap) boundary() bool { return t.insertable && t.parser.Boundary() }
 
 // close ends the reading along.
 func (t *tap) close() {
-	if t.decoder != nil {
-		t.unread = t.decoder.Close() != nil // only our accounting suffers
+	t.finish()
+	if t.shape != neither && t.verdict != forward.Abandon {
+		t.objects.note(false)
 	}
-	if !t.events && t.inference && len(t.whole) > 0 {
-		t.usage = t.x.prov.BodyUsage(t.whole)
-	}
-	if t.page || t.verdict == forward.Abandon {
-		return
-	}
-	if !t.events {
-		t.objects.body(t.whole)
-	}
-	t.objects.note(false)
 }

@@ -157,7 +157,8 @@ type Provider interface {
 	// Classify says what an answer that is not good means. For an answer that is good it
 	// returns the zero Rejection.
 	Classify(a Answer) account.Rejection
-	// Event says what an event of a stream is, by its name and data.
+	// Event says what an event of a stream is, by its name and data. JSON that tells an error
+	// where a whole answer was due is a Failure, as an event without a name.
 	Event(name string, data []byte) Meaning
 	// EventReading takes a reading from an event that tells of limits, dated at. It is false
 	// for every event that says nothing about any window. Such an event informs: it is
