@@ -324,7 +324,7 @@ func (t *tap) unfinished() bool {
 func (t *tap) Boundary() bool { return t.events && t.parser.Boundary() }
 
 // boundary reports whether an event of ours may stand at the end of what was sent.
-func (t *tap) boundary() bool { return t.insertable && t.parser.Boundary() }
+func (t *tap) boundary() bool { return t.insertable && t.Boundary() }
 
 // close ends the reading along.
 func (t *tap) close() {

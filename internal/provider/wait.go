@@ -48,8 +48,9 @@ func (r Refusal) final() bool {
 	switch r.Kind {
 	case Paused, Yielded, Busy, StoreUnavailable, UpstreamUnreachable:
 		return false
+	default:
+		return r.Status < http.StatusInternalServerError || r.Status == http.StatusServiceUnavailable
 	}
-	return r.Status < http.StatusInternalServerError || r.Status == http.StatusServiceUnavailable
 }
 
 // EpochUp is an instant in epoch seconds, rounded up, so that a client that waits for it
