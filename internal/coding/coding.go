@@ -101,6 +101,36 @@ func readAll(r io.Reader, guess int64) ([]byte, error) {
 	}
 }
 
+// NewReader returns a reader of r's body with the codings in encodings undone as it is read,
+// of at most limit bytes. Its errors are those of Decode.
+func NewReader(encodings []string, r io.Reader, limit int64) io.Reader {
+	return &late{encodings: encodings, src: r, limit: limit}
+}
+
+// late opens its reader with the first Read, since that reads already.
+type late struct {
+	encodings []string
+	src       io.Reader
+	limit     int64
+	plain     io.Reader
+	err       error
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if l.plain == nil && l.err == nil {
+		var codings []string
+		if codings, l.err = parse(l.encodings); l.err == nil {
+			if l.plain, l.err = open(codings, l.src, l.limit); l.err != nil {
+				l.err = explain(codings, l.err)
+			}
+		}
+	}
+	if l.err != nil {
+		return 0, l.err
+	}
+	return l.plain.Read(p)
+}
+
 // open is a reader of what is left of r when codings are undone, the last one first.
 // It, and every step before it, ends with ErrTooLarge when there is more than limit.
 func open(codings []string, r io.Reader, limit int64) (io.Reader, error) {

@@ -265,6 +265,7 @@ func (x *exchange) relay(a *answer) *forward.Relay {
 func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	x.learnBeside("write a reading", i, lesson{answer: a})
 	x.usedObjects(i, a)
+	x.leadBack(a)
 	t := newTap(x, i, a)
 	relay := x.relay(a)
 	relay.Tap, relay.MayHold, relay.NeedBody = t, t.judged, t.inference

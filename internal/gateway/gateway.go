@@ -24,7 +24,8 @@
 // It never guesses: without the store a request is refused. It never asks which provider
 // it is serving; that is behind provider.Provider. It never sends a client's secret
 // upstream, nor an account's anywhere but to its own host, and it logs neither bodies nor
-// ids of conversations.
+// ids of conversations. It changes no body, except for the links in an answer that a client
+// would follow with its secret: they lead back here.
 package gateway
 
 import (

@@ -315,7 +315,7 @@ func TestCallOfARealtimeSession(t *testing.T) {
 	b.account("tansy").OnPath("/v1/realtime/calls/rtc_abc1/hangup", jsonAnswer(http.StatusOK, nil, `{}`))
 	offer := plainAsk("POST", "/openai/v1/realtime/calls", "v=0\r\n")
 	offer.header.Set("Content-Type", "application/sdp")
-	if r := b.do(offer); r.status != http.StatusCreated || r.header.Get("Location") != "/v1/realtime/calls/rtc_abc1" {
+	if r := b.do(offer); r.status != http.StatusCreated || r.header.Get("Location") != "/openai/v1/realtime/calls/rtc_abc1" {
 		t.Fatalf("got %d, Location %q", r.status, r.header.Get("Location"))
 	}
 	b.prefer("thistle", "tansy")

@@ -196,6 +196,13 @@ type Hinter interface {
 	Hint(path string, h http.Header) string
 }
 
+// Linker is the part of a provider some of whose answers tell clients where to ask next.
+type Linker interface {
+	// Links returns the member that has such a link in a good answer, at whatever depth, and
+	// the path that all of them lie below; empty for none.
+	Links(method, path string) (member, under string)
+}
+
 // OwnClient is the part of a provider some of whose accounts serve its own client alone.
 type OwnClient interface {
 	// OwnHeader is by what such an account knows that client, for asking what would become

@@ -138,3 +138,15 @@ func (Provider) BodyMade(method, path string, _ body.Facts, data []byte) []provi
 	}
 	return collections.Made(method, path, data, []string{"id"}, nil)
 }
+
+// Links implements provider.Linker. The SDKs for Python (2.14.0) and TypeScript (1.14.0)
+// read a batch's results at the link that the batch tells, with the secret of every other
+// request; that for Go (1.84.0) asks for its path. No other link in an answer is followed so
+// by them, nor by those of OpenAI and xAI: what is downloaded elsewhere has a signature of
+// its own and needs no secret.
+func (Provider) Links(_, path string) (member, under string) {
+	if !below(path, batches) || strings.HasSuffix(path, "/results") {
+		return "", ""
+	}
+	return "results_url", batches
+}
