@@ -283,7 +283,7 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 		return account.Rejection{}
 	case errors.Is(err, forward.ErrAbandoned):
 		a.head = relay.Held() // should the plan be to hand it back, after all
-		x.writes.Wait() // the reading's fold and the rejection's are of one state
+		x.writes.Wait()       // the reading's fold and the rejection's are of one state
 		return t.rejection
 	case !relay.Begun() && err != nil && !errors.Is(err, forward.ErrClient):
 		a.close()

@@ -441,7 +441,7 @@ func TestCutJSONIsBrokenOff(t *testing.T) {
 	begun := []byte(`{"type":"message","content":[{"type":"text","text":"` + strings.Repeat("x", 3<<20))
 	for _, media := range []string{"application/octet-stream", "application/json", "text/event-stream"} {
 		b := newBench(t, "marlow")
-		b.account("marlow").Queue(upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {media}}, begun).With(upstreamtest.ResetAfter(1, 0)))
+		b.account("marlow").Queue(upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {media}}, begun).With(upstreamtest.TruncatedAfter(1, 0)))
 		if r := b.do(ask{session: session(1), stream: true}); r.err == nil || strings.Contains(r.body, "holdfast") {
 			t.Errorf("%s: got %d bytes, %v, want a broken connection", media, len(r.body), r.err)
 		}
