@@ -158,13 +158,12 @@ func (s State) guardOverage(r Reading, rules Rules) {
 	}
 }
 
-// Served folds in that a request of the family, which needed the features, was answered
-// well: newer than the evidence of a block on that family, or of the lack of a feature, it
-// ends them. It counts for what is known when it is folded; it is not kept for later,
-// since answers are many.
-func (s State) Served(family string, features []string, at time.Time) State {
+// Served folds in that a request was answered well: newer than the evidence of a block on
+// its family, or than the refusal of a thing it asked for, it ends them. It counts for what
+// is known when it is folded; it is not kept for later, since answers are many.
+func (s State) Served(a Ask, at time.Time) State {
 	ended := func(b Block) bool {
-		return family != "" && b.Family == family && b.Cause == b.Window && at.After(b.EndedAt)
+		return a.Family != "" && b.Family == a.Family && b.Cause == b.Window && at.After(b.EndedAt)
 	}
 	cloned := false
 	for k, b := range s.Blocks {
@@ -177,21 +176,21 @@ func (s State) Served(family string, features []string, at time.Time) State {
 		b.EndedAt = at
 		s.Blocks[k] = b
 	}
-	for _, f := range features {
-		if until, ok := s.Features[f]; ok && at.After(until.Add(-FeatureMemory)) {
+	for k, r := range s.Refuses {
+		if r.concerns(a) && at.After(r.Since) {
 			if !cloned {
 				s, cloned = s.clone(), true
 			}
-			delete(s.Features, f)
+			delete(s.Refuses, k)
 		}
 	}
 	return s
 }
 
-// Covered folds in that the first placed placements need not count as load that no
-// reading shows: the last of them came to nothing.
-func (s State) Covered(placed int64) State {
-	s.LoadSeen = max(s.LoadSeen, placed)
+// Returned folds in that one of placed placements came to nothing, by no fault of the
+// account's: it need not count as load. The others do, so it does not look idle for it.
+func (s State) Returned(placed int64) State {
+	s.LoadSeen = max(s.LoadSeen, min(s.LoadSeen+1, placed))
 	return s
 }
 
@@ -207,17 +206,18 @@ func (s State) Reject(r Rejection, rules Rules) State {
 			s.block(Block{Cause: sp.Window, Window: sp.Window, Family: sp.Family, Since: r.At}, sp.ResetAt)
 		}
 	case Throttle:
-		b := Block{Cause: CauseThrottle, Since: r.At, Whole: r.Whole}
-		if r.PerModel {
+		b := Block{Cause: CauseThrottle, Since: r.At, Whole: r.Whole, Background: r.Background}
+		switch {
+		case r.Tier != "":
+			b.Tier, b.Model = r.Tier, r.Model
+		case r.PerModel:
 			b.Family = r.Family
 		}
 		s.pause(b, throttleEnd(r))
 	case Bare:
 		s.bare(r, rules.BarePause)
-	case Entitlement:
-		if until := r.At.Add(FeatureMemory); until.After(s.Features[r.Feature]) {
-			s.Features[r.Feature] = until
-		}
+	case Entitlement, Access, TooLarge:
+		s.refuse(r)
 	case Funds, BadCredential:
 		if r.Generation < s.Generation {
 			break // a refusal of a credential that has been replaced since
@@ -252,13 +252,13 @@ func (s State) bare(r Rejection, pause time.Duration) {
 		return
 	}
 	for _, b := range s.Blocks {
-		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && r.At.Sub(b.Since).Abs() < pause {
+		if b.Cause == CauseBare && b.Background == r.Background && b.Model != "" && b.Model != r.Model && r.At.Sub(b.Since).Abs() < pause {
 			second := later(r.At, b.Since)
-			s.pause(Block{Cause: CauseBare, Since: second}, second.Add(pause))
+			s.pause(Block{Cause: CauseBare, Since: second, Background: r.Background}, second.Add(pause))
 		}
 	}
 	until := r.At.Add(pause)
-	s.pause(Block{Cause: CauseBare, Model: r.Model, Since: r.At}, until)
+	s.pause(Block{Cause: CauseBare, Model: r.Model, Since: r.At, Background: r.Background}, until)
 	for k, b := range s.Blocks {
 		if b.Cause == CauseBare && b.Model != "" && b.Model != r.Model && !r.At.Before(b.Until) {
 			delete(s.Blocks, k) // models come and go; their pauses must not pile up
@@ -324,7 +324,7 @@ func earlier(a, b time.Time) time.Time {
 func (s State) Clear(at time.Time) State {
 	s = s.clone()
 	clear(s.Blocks)
-	clear(s.Features)
+	clear(s.Refuses)
 	for name, w := range s.Windows {
 		if w.Status == Rejected || w.Utilization >= 1 {
 			delete(s.Windows, name) // it would keep new conversations away as well as a block does
@@ -388,7 +388,7 @@ const (
 // not: a reading that changed, any block, mark or parking, or a confirmation after
 // RedateEvery. Readings that merely repeat the stored one cost no write.
 func WorthStoring(prev, next State) bool {
-	if len(prev.Windows) != len(next.Windows) || len(prev.Blocks) != len(next.Blocks) || len(prev.Features) != len(next.Features) {
+	if len(prev.Windows) != len(next.Windows) || len(prev.Blocks) != len(next.Blocks) || len(prev.Refuses) != len(next.Refuses) {
 		return true
 	}
 	for name, w := range next.Windows {
@@ -402,8 +402,8 @@ func WorthStoring(prev, next State) bool {
 			return true
 		}
 	}
-	for f, until := range next.Features {
-		if !until.Equal(prev.Features[f]) {
+	for k, r := range next.Refuses {
+		if o := prev.Refuses[k]; !r.Until.Equal(o.Until) || r.Size != o.Size {
 			return true
 		}
 	}

@@ -116,20 +116,20 @@ func TestServed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := refuse(tt.no).Served(tt.family, nil, at(tt.when))
+			s := refuse(tt.no).Served(account.Ask{Family: tt.family}, at(tt.when))
 			if got := usable(s, time.Minute, "opus"); got != tt.ends {
 				t.Errorf("got usable %v, want %v", got, tt.ends)
 			}
 		})
 	}
 	t.Run("no relapse by an older rejection", func(t *testing.T) {
-		s := refuse(spent(0, account.Weekly, "opus", 3*day)).Served("opus", nil, at(2)).Reject(spent(1, account.Weekly, "opus", 3*day), rules)
+		s := refuse(spent(0, account.Weekly, "opus", 3*day)).Served(account.Ask{Family: "opus"}, at(2)).Reject(spent(1, account.Weekly, "opus", 3*day), rules)
 		wantUsable(t, s, time.Minute, "opus")
 	})
 	t.Run("nor a guard of overage", func(t *testing.T) {
 		r := answer(0, window(account.WeeklyOf("fable"), 1, day))
 		r.Overage.Available = true
-		s := account.State{}.Observe(r, 0, rules).Served("fable", nil, at(1))
+		s := account.State{}.Observe(r, 0, rules).Served(account.Ask{Family: "fable"}, at(1))
 		wantUntil(t, s, "fable", day)
 	})
 }
@@ -284,7 +284,7 @@ func TestFoldsLeaveTheOldState(t *testing.T) {
 	before.Reject(spent(1, account.FiveHour, "", time.Hour), rules)
 	before.Reject(account.Rejection{Kind: account.Entitlement, At: at(1), Feature: "f"}, rules)
 	before.Reject(account.Rejection{Kind: account.Funds, At: at(1), Code: "c"}, rules)
-	before.Served("opus", nil, at(1))
+	before.Served(account.Ask{Family: "opus"}, at(1))
 	before.Clear(at(1))
 	before.LoggedIn(9)
 	before.Probed(at(1))

@@ -83,7 +83,7 @@ func random(rnd *rand.Rand, when time.Duration, resets map[string]time.Duration)
 		e.fold = func(s account.State) account.State { return s.Reject(r, rules) }
 	case 8:
 		e.what, e.served = "good answer to "+family, true
-		e.fold = func(s account.State) account.State { return s.Served(family, nil, at(when)) }
+		e.fold = func(s account.State) account.State { return s.Served(account.Ask{Family: family}, at(when)) }
 	}
 	e.when = when
 	return e

@@ -19,8 +19,14 @@ const (
 	Throttle RejectionKind = "throttle"
 	// Bare: 429 without any limit header.
 	Bare RejectionKind = "bare"
+	// TooLarge: the request alone is larger than a limit of the account, so that no waiting
+	// helps. Nothing pauses.
+	TooLarge RejectionKind = "too-large"
 	// Entitlement: the account lacks a feature (long context, extra usage); nothing cools.
 	Entitlement RejectionKind = "entitlement"
+	// Access: the credential, its project or organization lacks one thing that others may
+	// have: a model, a verification, a tier, a region's host. Nothing cools.
+	Access RejectionKind = "access"
 	// Funds: no money, or access lost. Parks the account.
 	Funds RejectionKind = "funds"
 	// BadCredential: the credential was refused.
@@ -46,8 +52,6 @@ const (
 	ThrottleCeiling = 5 * time.Minute
 	// PauseFloor is the least a refusal pauses; a told wait of zero, or in the past, means this.
 	PauseFloor = 5 * time.Second
-	// FeatureMemory is how long a refused feature is remembered.
-	FeatureMemory = time.Hour
 )
 
 // Spent names one window that a rejection found spent.
@@ -73,8 +77,19 @@ type Rejection struct {
 	Until time.Time
 	// PerModel narrows a throttle to the model's family.
 	PerModel bool
-	// Feature is what an Entitlement refusal was about.
+	// Feature is what an Entitlement or Access refusal was about; an Access refusal without
+	// one was about the model.
 	Feature string
+	// Tier narrows a Throttle or Access refusal to a service tier of the model.
+	Tier string
+	// Limit names the window that the request alone exceeds (TooLarge). LimitTokens is how much
+	// it allows and Requested how much the request needs, by the provider's word; 0 for untold.
+	Limit                  string
+	LimitTokens, Requested int64
+	// Size is that of the refused request's body in bytes (TooLarge).
+	Size int64
+	// Background: the refused request was one. What it heard of a pause is no word on others.
+	Background bool
 	// Whole: what is refused is all that the credential's owner has at the provider (the
 	// organization of a key, the plan of a login), by the provider's own word, and not this
 	// credential alone (Throttle, Funds). Windows are always the owner's.

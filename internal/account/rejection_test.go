@@ -188,11 +188,11 @@ func TestEntitlement(t *testing.T) {
 		"once": refuse(no(0)), "again, folded late": refuse(no(0), no(-time.Minute)),
 	} {
 		for d, want := range map[time.Duration]bool{0: true, time.Hour - 1: true, time.Hour: false, time.Hour + 1: false} {
-			if got := s.LacksFeature(at(d), "long-context"); got != want {
+			if got := refusesFeature(s, d, "long-context"); got != want {
 				t.Errorf("%s at %v: got lacking %v, want %v", name, d, got, want)
 			}
 		}
-		if s.LacksFeature(t0, "other") {
+		if refusesFeature(s, 0, "other") {
 			t.Errorf("%s: got another feature refused too", name)
 		}
 		wantUsable(t, s, 0, "opus")

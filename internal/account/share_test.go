@@ -91,7 +91,7 @@ func TestWhatIsShared(t *testing.T) {
 			if blocked, parked := is(got); blocked != c.blocked || parked != c.parked {
 				t.Errorf("got blocked %v, parked %v, want %v, %v", blocked, parked, c.blocked, c.parked)
 			}
-			if got.LacksFeature(at(time.Second), "long-context") {
+			if refusesFeature(got, time.Second, "long-context") {
 				t.Error("a feature was shared")
 			}
 			cleared := account.State{}.Clear(at(time.Millisecond)).With(c.other)

@@ -56,9 +56,12 @@ type Block struct {
 	Cause string `json:"cause"`
 	// Window is the spent window whose reset or open reading ends the block; empty for pauses.
 	Window string `json:"window,omitempty"`
-	// Family or Model narrows the block; both empty block the whole account.
+	// Family, Model or Tier narrows the block; with none it is of the whole account.
 	Family string `json:"family,omitempty"`
 	Model  string `json:"model,omitempty"`
+	Tier   string `json:"tier,omitempty"`
+	// Background: the block holds for background requests alone.
+	Background bool `json:"background,omitempty"`
 	// Since is the instant of the newest evidence for the block.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -83,9 +86,10 @@ func (b Block) Active(now time.Time) bool { return !b.ended() && now.Before(b.Un
 // well show room in its headers.
 func (b Block) ended() bool { return b.EndedAt.After(b.Since) }
 
-// Scopes reports whether the block applies to a request for a model of a family.
-func (b Block) Scopes(family, model string) bool {
-	return (b.Family == "" || b.Family == family) && (b.Model == "" || b.Model == model)
+// Scopes reports whether the block applies to what a request asks.
+func (b Block) Scopes(a Ask) bool {
+	return (b.Family == "" || b.Family == a.Family) && (b.Model == "" || b.Model == a.Model) &&
+		(b.Tier == "" || b.Tier == a.Tier) && (!b.Background || a.Background)
 }
 
 func (b Block) key() string {
@@ -93,7 +97,14 @@ func (b Block) key() string {
 	if b.Cause != b.Window { // several windows can guard overage, each until its own reset
 		window = b.Window
 	}
-	return b.Cause + "|" + window + "|" + b.Family + "|" + b.Model
+	key := b.Cause + "|" + window + "|" + b.Family + "|" + b.Model
+	if b.Tier != "" {
+		key += "|tier " + b.Tier
+	}
+	if b.Background {
+		key += "|background"
+	}
+	return key
 }
 
 // Parked says why only the owner can make the account useful again.
@@ -123,9 +134,9 @@ type Ending struct {
 type State struct {
 	Windows map[string]Window `json:"windows,omitempty"`
 	Blocks  map[string]Block  `json:"blocks,omitempty"`
-	// Features maps a feature to the instant until which the account is known to lack it.
-	Features map[string]time.Time `json:"features,omitempty"`
-	Parked   *Parked              `json:"parked,omitempty"`
+	// Refuses is what the account does not do for now, by Thing.Key, while it does all else.
+	Refuses map[string]Refused `json:"refuses,omitempty"`
+	Parked  *Parked            `json:"parked,omitempty"`
 	// Ending is set while the login goes on and is not renewed any more.
 	Ending *Ending `json:"ending,omitempty"`
 	// RoomAt is the instant of the newest look that showed room in every window of the whole
@@ -162,51 +173,48 @@ type Rules struct {
 func (s State) clone() State {
 	s.Windows = maps.Clone(s.Windows)
 	s.Blocks = maps.Clone(s.Blocks)
-	s.Features = maps.Clone(s.Features)
+	s.Refuses = maps.Clone(s.Refuses)
 	if s.Windows == nil {
 		s.Windows = map[string]Window{}
 	}
 	if s.Blocks == nil {
 		s.Blocks = map[string]Block{}
 	}
-	if s.Features == nil {
-		s.Features = map[string]time.Time{}
+	if s.Refuses == nil {
+		s.Refuses = map[string]Refused{}
 	}
 	return s
 }
 
-// ActiveBlocks returns the blocks that hold at now for a request of the family and
-// model, in no particular order.
+// ActiveBlocks returns the blocks that hold at now for an interactive request of the family
+// and model in the ordinary tier, in no particular order.
 func (s State) ActiveBlocks(now time.Time, family, model string) []Block {
+	return s.BlocksFor(now, Ask{Family: family, Model: model})
+}
+
+// BlocksFor returns the blocks that hold at now for what a request asks, in no particular
+// order.
+func (s State) BlocksFor(now time.Time, a Ask) []Block {
 	var active []Block
 	for _, b := range s.Blocks {
-		if b.Active(now) && b.Scopes(family, model) {
+		if b.Active(now) && b.Scopes(a) {
 			active = append(active, b)
 		}
 	}
 	return active
 }
 
-// BlockedUntil returns the latest end of the blocks that hold at now for a request,
-// and the block that ends then. It is false when none holds.
+// BlockedUntil returns the latest end of the blocks that hold at now for a request such as
+// that of ActiveBlocks, and the block that ends then. It is false when none holds.
 func (s State) BlockedUntil(now time.Time, family, model string) (Block, bool) {
 	var last Block
 	found := false
-	for _, b := range s.Blocks {
-		if !b.Active(now) || !b.Scopes(family, model) {
-			continue
-		}
+	for _, b := range s.ActiveBlocks(now, family, model) {
 		if !found || b.Until.After(last.Until) || (b.Until.Equal(last.Until) && b.key() < last.key()) {
 			last, found = b, true
 		}
 	}
 	return last, found
-}
-
-// LacksFeature reports whether the account is known at now to lack a feature.
-func (s State) LacksFeature(now time.Time, feature string) bool {
-	until, ok := s.Features[feature]
-	return ok && now.Before(until)
 }
 
 // Seen reports whether there was ever a reading.

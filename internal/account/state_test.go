@@ -35,7 +35,7 @@ func TestStateRoundTrip(t *testing.T) {
 	s := account.State{}.Observe(r, 7, rules).
 		Observe(poll(time.Minute, window(account.Weekly, 0.5, day)), 8, rules).
 		Reject(spent(time.Minute+1, account.Weekly, "opus", 3*day), rules).
-		Served("opus", nil, at(2*time.Minute)).
+		Served(account.Ask{Family: "opus"}, at(2*time.Minute)).
 		Reject(bare(time.Minute+2, "claude-opus-5"), rules).
 		Reject(account.Rejection{Kind: account.Entitlement, At: at(time.Minute), Feature: "long-context"}, rules).
 		LoggedIn(4).
@@ -61,7 +61,7 @@ func TestClear(t *testing.T) {
 		account.Rejection{Kind: account.Funds, At: t0, Code: "c"},
 	).Observe(answer(0, window(account.FiveHour, 0.5, 4*time.Hour)), 3, rules).Clear(at(time.Minute))
 	wantUsable(t, s, time.Minute, "opus", "haiku")
-	if s.Parked != nil || s.LacksFeature(at(time.Minute), "f") {
+	if s.Parked != nil || refusesFeature(s, time.Minute, "f") {
 		t.Errorf("got %+v, want neither parked nor a refused feature", s)
 	}
 	if !s.Seen() || s.Windows[account.FiveHour].At(at(time.Minute)) != 0.5 {
@@ -193,7 +193,8 @@ func TestClearForgetsSpentWindows(t *testing.T) {
 	}
 }
 
-func TestServedEndsTheLackOfAFeature(t *testing.T) {
+// TestServedEndsTheRefusalOfAThing: a good answer to a request that asked for it ends it.
+func TestServedEndsTheRefusalOfAThing(t *testing.T) {
 	lacks := refuse(account.Rejection{Kind: account.Entitlement, At: t0, Feature: "f"})
 	tests := []struct {
 		name     string
@@ -208,22 +209,22 @@ func TestServedEndsTheLackOfAFeature(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := lacks.Served("opus", tt.features, at(tt.when)).LacksFeature(at(tt.when), "f"); got != tt.want {
+			if got := refusesFeature(lacks.Served(account.Ask{Family: "opus", Features: tt.features}, at(tt.when)), tt.when, "f"); got != tt.want {
 				t.Errorf("got lacking %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if !lacks.LacksFeature(at(time.Minute), "f") {
+	if !refusesFeature(lacks, time.Minute, "f") {
 		t.Error("the state it was folded into was changed")
 	}
 }
 
-func TestCovered(t *testing.T) {
-	s := account.State{LoadSeen: 5}
-	if got := s.Covered(7).LoadSeen; got != 7 {
-		t.Errorf("got %d, want 7", got)
-	}
-	if got := s.Covered(3).LoadSeen; got != 5 {
-		t.Errorf("a smaller count: got %d, want 5", got)
+// TestReturned: a conversation that came to nothing is no load, and hides none.
+func TestReturned(t *testing.T) {
+	tests := []struct{ seen, placed, want int64 }{{5, 7, 6}, {6, 7, 7}, {7, 7, 7}, {7, 3, 7}}
+	for _, tt := range tests {
+		if got := (account.State{LoadSeen: tt.seen}).Returned(tt.placed).LoadSeen; got != tt.want {
+			t.Errorf("%d seen of %d: got %d, want %d", tt.seen, tt.placed, got, tt.want)
+		}
 	}
 }

@@ -70,9 +70,9 @@ func TestWorthStoring(t *testing.T) {
 		{"the same rejection again", blocked, func(s account.State) account.State {
 			return s.Reject(spent(1, week, "opus", 3*day), rules)
 		}, false},
-		{"the end of a block", blocked, func(s account.State) account.State { return s.Served("opus", nil, at(2)) }, true},
-		{"its end again", blocked.Served("opus", nil, at(2)), func(s account.State) account.State { return s.Served("opus", nil, at(3)) }, false},
-		{"an answer that ends nothing", stored, func(s account.State) account.State { return s.Served("opus", nil, at(2)) }, false},
+		{"the end of a block", blocked, func(s account.State) account.State { return s.Served(account.Ask{Family: "opus"}, at(2)) }, true},
+		{"its end again", blocked.Served(account.Ask{Family: "opus"}, at(2)), func(s account.State) account.State { return s.Served(account.Ask{Family: "opus"}, at(3)) }, false},
+		{"an answer that ends nothing", stored, func(s account.State) account.State { return s.Served(account.Ask{Family: "opus"}, at(2)) }, false},
 		{"a refused feature", stored, func(s account.State) account.State {
 			return s.Reject(account.Rejection{Kind: account.Entitlement, At: at(1), Feature: "f"}, rules)
 		}, true},
@@ -113,7 +113,7 @@ func TestWritesOfABusyHour(t *testing.T) {
 	var stored account.State
 	writes := 0
 	for d := time.Duration(0); d < time.Hour; d += time.Second {
-		next := stored.Observe(answer(d, window(account.FiveHour, 0.40, 2*time.Hour), window(account.Weekly, 0.20, 3*day)), 1, rules).Served("opus", nil, at(d))
+		next := stored.Observe(answer(d, window(account.FiveHour, 0.40, 2*time.Hour), window(account.Weekly, 0.20, 3*day)), 1, rules).Served(account.Ask{Family: "opus"}, at(d))
 		if account.WorthStoring(stored, next) {
 			stored = next
 			writes++

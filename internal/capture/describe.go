@@ -16,7 +16,7 @@ import (
 //	claim WINDOW
 //	overage available | overage charged
 //	organization ID
-//	rejection kind=K [code=C] rule=R [feature=F] [per-model] [until=TIME]
+//	rejection kind=K [code=C] rule=R [feature=F] [tier=T] [limit=L] [per-model] [until=TIME]
 //	spent WINDOW [family=F] [resets=TIME]
 //	usage [model=M] input=N read=N write=N output=N
 //
@@ -50,6 +50,8 @@ func Describe(r account.Reading, x account.Rejection, u provider.Usage) []string
 		l.add("code", x.Code)
 		l.add("rule", x.Rule)
 		l.add("feature", x.Feature)
+		l.add("tier", x.Tier)
+		l.add("limit", x.Limit)
 		if x.PerModel {
 			l = append(l, "per-model")
 		}

@@ -117,7 +117,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	}
 	policy := snap.Catalog.PolicyOf(p)
 	decision := pick.Pick(c.Now(), policy, snap.Catalog.Settings(), pick.Request{
-		Key: conversation, Family: request.Family, Model: request.Model, Features: request.Features,
+		Key: conversation, Family: request.Family, Model: request.Model, Features: request.Features, Tier: request.Tier,
 	}, candidates)
 	e := explanation{
 		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts,

@@ -128,6 +128,15 @@ const (
 	errorExcerpt = 32 << 10
 )
 
+// classify says what candidate i's answer means, or an event of it, with what the provider
+// does not know of the request, in words that repeat none of our secrets.
+func (x *exchange) classify(i int, a *answer, judged provider.Answer) account.Rejection {
+	judged.Request, judged.Kind, judged.Generation = x.req, x.sit.Candidates[i].Account.Kind, a.credential.Generation
+	r := x.prov.Classify(judged).Cleaned(hidden.Clean)
+	r.Size, r.Background = x.size, x.sit.Request.Background
+	return r
+}
+
 // judge classifies an answer by its status and, where it is an error, by its body, as much
 // as came of it.
 func (x *exchange) judge(i int, a *answer) account.Rejection {
@@ -136,13 +145,10 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 		a.head, _ = io.ReadAll(io.LimitReader(a.resp.Body, maxErrorBody)) // what came is judged
 		late.Stop()
 	}
-	judged := provider.Answer{
-		Status: a.resp.StatusCode, Header: a.resp.Header, Body: errorText(a.resp.Header, a.head), At: a.at,
-		Request: x.req, Kind: x.sit.Candidates[i].Account.Kind, Generation: a.credential.Generation,
-	}
+	judged := provider.Answer{Status: a.resp.StatusCode, Header: a.resp.Header, Body: errorText(a.resp.Header, a.head), At: a.at}
 	switch foreign(a.resp.StatusCode, a.resp.Header, judged.Body) {
 	case "":
-		return x.classify(judged)
+		return x.classify(i, a, judged)
 	case notItsStatus:
 		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: notItsStatus}
 	}
@@ -153,15 +159,10 @@ func (x *exchange) judge(i int, a *answer) account.Rejection {
 		return account.Rejection{Kind: account.NotAnswered, At: a.at, Rule: webPage}
 	case http.StatusTooManyRequests:
 		judged.Header, judged.Body = nil, nil // the bare status is all there is
-		return x.classify(judged)
+		return x.classify(i, a, judged)
 	default:
 		return account.Rejection{Kind: account.ClientFault, At: a.at, Rule: webPage}
 	}
-}
-
-// classify says what an answer means, in words that repeat none of our secrets.
-func (x *exchange) classify(a provider.Answer) account.Rejection {
-	return x.prov.Classify(a).Cleaned(hidden.Clean)
 }
 
 // Rules by which an answer is not the provider's.
@@ -248,8 +249,27 @@ func (x *exchange) mark(h http.Header) {
 // handBack gives the client the upstream's error as it came.
 func (x *exchange) handBack(a *answer) {
 	x.report.outcome = "handed-back"
+	x.notTheirLogin(a)
 	relay := x.relay(a)
 	x.settle(a, relay.Run(io.MultiReader(bytes.NewReader(a.head), a.resp.Body)), false)
+}
+
+// notTheirLogin changes the status of a refusal that is about our credential: with 401 or 403
+// a client would take it for its own login failing. The words stay the provider's.
+func (x *exchange) notTheirLogin(a *answer) {
+	switch x.refusedFor {
+	case account.Access, account.Entitlement:
+	default:
+		return
+	}
+	if a.resp.StatusCode != http.StatusUnauthorized && a.resp.StatusCode != http.StatusForbidden {
+		return
+	}
+	a.resp.StatusCode = http.StatusServiceUnavailable
+	a.resp.Header.Del("Www-Authenticate")
+	a.resp.Header.Set("X-Should-Retry", "false")
+	x.report.refusal = provider.NoAccount
+	x.w.Header().Set("X-Holdfast-Error", string(provider.NoAccount))
 }
 
 func (x *exchange) relay(a *answer) *forward.Relay {

@@ -43,6 +43,7 @@ type exchange struct {
 	key     catalog.ClientKey
 	body    forward.Body
 	facts   body.Facts
+	size    int64 // of the body in bytes, decoded
 	req     provider.Request
 	who     conversation.Identity
 	states  map[account.ID]store.StateRecord
@@ -54,6 +55,8 @@ type exchange struct {
 	pinSaid string // X-Holdfast-Pin
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
+	// refusedFor is the kind of the last rejection.
+	refusedFor account.RejectionKind
 	// unrenewed names the account whose login could not be renewed just now; empty if none.
 	// unrenewedUntil is when that is tried again; zero if not known.
 	unrenewed      string
@@ -339,7 +342,8 @@ func (x *exchange) situation(v store.View) placement.Situation {
 	s := placement.Situation{
 		Now: now, Policy: x.config.PolicyOf(x.name), Settings: x.config.settings,
 		Request: pick.Request{
-			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features, Background: x.background(),
+			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features,
+			Tier: x.req.Tier, Size: x.size, Background: x.background(),
 		},
 		Owner: x.owner.Account, Unowned: x.unowned(),
 		Pins: x.req.Role == provider.Inference && x.who.Key != "",

@@ -115,6 +115,7 @@ func (x *exchange) readBody() bool {
 		x.refuse(badRequest(fmt.Sprintf("The request's body is not what its Content-Encoding says: %v. Send it as declared, or plain.", err)))
 		return false
 	}
+	x.size = int64(len(plain))
 	if !isJSON(x.r.Header.Get("Content-Type")) {
 		return true // uploads are not ours to read
 	}

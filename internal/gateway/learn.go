@@ -47,6 +47,12 @@ type lesson struct {
 // change is the lesson of candidate i as a change of state.
 func (x *exchange) change(i int, l lesson) func(account.State) (account.State, bool) {
 	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
+	seen := placed
+	if l.rejection.Rejected() {
+		// The figures show no load that a refused request would have been. An account that refuses
+		// looks idle, and must not be given more for it.
+		seen = 0
+	}
 	var readings []account.Reading
 	if l.answer != nil {
 		readings = l.answer.readings // read replaces the list and changes none
@@ -54,7 +60,7 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 	return func(s account.State) (account.State, bool) {
 		next := s
 		for _, r := range readings {
-			next = next.Observe(r, placed, rules)
+			next = next.Observe(r, seen, rules)
 		}
 		if l.answer != nil {
 			next = next.LoginOf(l.answer.credential.Principal)
@@ -62,13 +68,41 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 		if l.rejection.Rejected() && !x.saysNothing(l.rejection) && !known(s, l.rejection) {
 			next = next.Reject(next.Settle(l.rejection), rules)
 		}
-		if l.rejection.Rejected() && x.sit.Fresh {
-			next = next.Covered(placed) // the conversation is no load here
+		if x.sit.Fresh && (l.rejection.Kind == account.Overload || l.rejection.Kind == account.ClientFault) {
+			next = next.Returned(placed)
 		}
 		if l.served {
-			next = next.Served(x.req.Family, x.req.Features, now)
+			next = next.Served(x.sit.Request.Ask(), now)
 		}
 		return next, account.WorthStoring(s, next)
+	}
+}
+
+// forgetCommon forgets what every account that can be asked refuses: a model that none has is
+// the client's mistake, and no account is worse than another for it.
+func (x *exchange) forgetCommon(r account.Rejection) {
+	thing := r.Thing()
+	if r.Kind != account.Access || thing == (account.Thing{}) {
+		return
+	}
+	var refusing []int
+	for i, c := range x.sit.Candidates {
+		if !c.Serves || !c.Allowed || c.State.Parked != nil {
+			continue
+		}
+		if held, ok := c.State.Refuses[thing.Key()]; !ok || !r.At.Before(held.Until) {
+			return
+		}
+		refusing = append(refusing, i)
+	}
+	for _, i := range refusing {
+		err := x.fold(context.WithoutCancel(x.r.Context()), i, func(s account.State) (account.State, bool) {
+			next := s.Forget(thing, r.At)
+			return next, account.WorthStoring(s, next)
+		})
+		if err != nil {
+			x.g.log.Error("forget what every account refuses", "request", x.id, "error", err)
+		}
 	}
 }
 
@@ -103,7 +137,7 @@ func (x *exchange) learnBeside(what string, i int, l lesson) {
 }
 
 // heals reports whether a good answer of candidate i is worth telling: its family is
-// blocked there, or a feature that it needed is said to be lacking.
+// blocked there, or what it asked for is said to be refused.
 func (x *exchange) heals(i int) bool {
 	st := x.sit.Candidates[i].State
 	for _, b := range st.Blocks {
@@ -111,10 +145,6 @@ func (x *exchange) heals(i int) bool {
 			return true
 		}
 	}
-	for _, f := range x.req.Features {
-		if st.LacksFeature(x.sit.Now, f) {
-			return true
-		}
-	}
-	return false
+	_, refused := st.Refused(x.sit.Now, x.sit.Request.Ask())
+	return refused
 }

@@ -89,7 +89,7 @@ func TestRefusalThatIsAWebPage(t *testing.T) {
 						t.Errorf("got %q, want the page as it came", r.body)
 					}
 					for _, name := range []string{"first", "second"} {
-						if st := b.state(name); len(st.Blocks) != 0 || len(st.Features) != 0 || st.Parked != nil {
+						if st := b.state(name); len(st.Blocks) != 0 || len(st.Refuses) != 0 || st.Parked != nil {
 							t.Errorf("%s: got %+v, want nothing held against it", name, st.State)
 						}
 					}

@@ -221,6 +221,8 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 	if r.Kind == account.Unrenewed {
 		x.unrenewed, x.unrenewedUntil = x.sit.Candidates[i].Account.Name, r.Until
 	}
+	x.refusedFor = r.Kind
+	x.forgetCommon(r)
 	x.sit.Now = x.g.now()
 	if x.gone() {
 		a.close()

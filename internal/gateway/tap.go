@@ -284,10 +284,7 @@ func (t *tap) learn(r account.Reading) {
 // where that is another account, nothing of this answer is to reach the client.
 func (t *tap) fail(data []byte, at time.Time) {
 	x, c := t.x, t.x.sit.Candidates[t.i]
-	r := x.classify(provider.Answer{
-		Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: at, InStream: true,
-		Request: x.req, Kind: c.Account.Kind, Generation: t.a.credential.Generation,
-	})
+	r := x.classify(t.i, t.a, provider.Answer{Status: http.StatusOK, Header: t.a.resp.Header, Body: bytes.Clone(data), At: at, InStream: true})
 	if !r.Rejected() {
 		return
 	}

@@ -39,7 +39,7 @@ func candidate(name string, changes ...change) pick.Candidate {
 	c := pick.Candidate{
 		Account: account.Account{ID: account.ID("id-" + name), Name: name, Provider: account.Anthropic, Kind: account.Subscription},
 		State: account.State{
-			ReadAt: now, Windows: map[string]account.Window{}, Blocks: map[string]account.Block{}, Features: map[string]time.Time{},
+			ReadAt: now, Windows: map[string]account.Window{}, Blocks: map[string]account.Block{}, Refuses: map[string]account.Refused{},
 		},
 		Serves: true, Allowed: true,
 	}

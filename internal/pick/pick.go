@@ -14,8 +14,22 @@ type Request struct {
 	Key           string
 	Family, Model string
 	// Features are the entitlements the request needs beyond an ordinary one.
-	Features   []string
+	Features []string
+	// Tier is the service tier that the client chose; empty for the ordinary one.
+	Tier string
+	// Size is that of the body in bytes. A request is not given to an account where it is
+	// known to be larger than a limit; 0 asks there all the same.
+	Size       int64
 	Background bool
+	// Again: what an account refused lately is asked of it again, but for a Size.
+	Again bool
+}
+
+// Ask is what the request asks of an account.
+func (r Request) Ask() account.Ask {
+	return account.Ask{
+		Family: r.Family, Model: r.Model, Tier: r.Tier, Features: r.Features, Size: r.Size, Background: r.Background, Again: r.Again,
+	}
 }
 
 // Candidate is one account of the provider, with what is known of it. Candidates are
@@ -39,12 +53,14 @@ type Reason string
 
 // Reasons why an account cannot be used now: those of a Standing.
 const (
-	NotServed    Reason = "not-served"
-	NotAllowed   Reason = "not-allowed"
-	Tried        Reason = "tried"
-	Parked       Reason = "parked"
-	Draining     Reason = "draining"
-	LacksFeature Reason = "lacks-feature"
+	NotServed  Reason = "not-served"
+	NotAllowed Reason = "not-allowed"
+	Tried      Reason = "tried"
+	Parked     Reason = "parked"
+	Draining   Reason = "draining"
+	// Refuses: it refused lately what the request asks for: a feature, a model, a tier of it,
+	// or as large a request.
+	Refuses      Reason = "refuses"
 	Cooldown     Reason = "cooldown"
 	Paused       Reason = "paused"
 	ModelBlocked Reason = "model-blocked"

@@ -16,6 +16,8 @@ type Standing struct {
 	Reason Reason
 	// Block is the one that ends last, for Cooldown, Paused and ModelBlocked.
 	Block account.Block
+	// Refused is what the account refused, for Refuses.
+	Refused account.Refused
 	// Until is when the reason ends by itself; zero when it does not.
 	Until time.Time
 }
@@ -65,14 +67,8 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 	case fresh && c.Account.Draining:
 		return Standing{Reason: Draining}
 	}
-	var lacking time.Time
-	for _, f := range r.Features {
-		if until := c.State.Features[f]; c.State.LacksFeature(now, f) && until.After(lacking) {
-			lacking = until
-		}
-	}
-	if !lacking.IsZero() {
-		return Standing{Reason: LacksFeature, Until: lacking}
+	if refused, yes := c.State.Refused(now, r.Ask()); yes {
+		return Standing{Reason: Refuses, Refused: refused, Until: refused.Until}
 	}
 	b, blocked := lastBlock(blocks(now, r, c))
 	if !blocked {
@@ -91,7 +87,7 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 // blocks are those that hold for the request. A guard of paid overage holds no more once
 // the owner has allowed overage, even if it was set before.
 func blocks(now time.Time, r Request, c Candidate) []account.Block {
-	active := c.State.ActiveBlocks(now, r.Family, r.Model)
+	active := c.State.BlocksFor(now, r.Ask())
 	if c.Account.Overage {
 		active = slices.DeleteFunc(active, guardsOverage)
 	}
@@ -108,6 +104,6 @@ func lastBlock(blocks []account.Block) (account.Block, bool) {
 	}
 	return slices.MaxFunc(blocks, func(a, b account.Block) int {
 		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(b.Cause, a.Cause), strings.Compare(b.Window, a.Window),
-			strings.Compare(b.Family, a.Family), strings.Compare(b.Model, a.Model))
+			strings.Compare(b.Family, a.Family), strings.Compare(b.Model, a.Model), strings.Compare(b.Tier, a.Tier))
 	}), true
 }

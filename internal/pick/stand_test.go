@@ -11,8 +11,14 @@ import (
 func TestStand(t *testing.T) {
 	longContext := ordinary
 	longContext.Features = []string{"long-context"}
+	sized := ordinary
+	sized.Size = 10
+	again := func(r pick.Request) pick.Request {
+		r.Again = true
+		return r
+	}
 	lacks := func(in time.Duration) change {
-		return func(c *pick.Candidate) { c.State.Features["long-context"] = now.Add(in) }
+		return refuses(account.Thing{Feature: "long-context"}, 0, in)
 	}
 	weekly := account.Block{Cause: account.Weekly, Window: account.Weekly}
 	opus := account.Block{Cause: account.WeeklyOf("opus"), Window: account.WeeklyOf("opus"), Family: "opus"}
@@ -48,12 +54,17 @@ func TestStand(t *testing.T) {
 		{name: "two that end together: the first by cause", c: candidate("a", block(weekly, time.Hour), cooling(time.Hour)), want: pick.Cooldown, until: time.Hour, cause: account.FiveHour, pinned: pick.Cooldown},
 		{name: "the family is blocked", c: candidate("a", block(opus, time.Hour)), want: pick.ModelBlocked, until: time.Hour, cause: account.WeeklyOf("opus"), pinned: pick.ModelBlocked},
 		{name: "another family is blocked", c: candidate("a", block(haiku, time.Hour))},
-		{name: "lacks the feature", r: longContext, c: candidate("a", lacks(time.Minute)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},
+		{name: "lacks the feature", r: longContext, c: candidate("a", lacks(time.Minute)), want: pick.Refuses, until: time.Minute, pinned: pick.Refuses},
 		{name: "lacks two features: the longer", r: pick.Request{Model: ordinary.Model, Features: []string{"extra", "long-context"}},
-			c: candidate("a", lacks(time.Minute), func(c *pick.Candidate) { c.State.Features["extra"] = now.Add(time.Hour) }), want: pick.LacksFeature, until: time.Hour, pinned: pick.LacksFeature},
+			c: candidate("a", lacks(time.Minute), refuses(account.Thing{Feature: "extra"}, 0, time.Hour)), want: pick.Refuses, until: time.Hour, pinned: pick.Refuses},
 		{name: "lacked the feature until now", r: longContext, c: candidate("a", lacks(0))},
 		{name: "lacks a feature that is not asked for", c: candidate("a", lacks(time.Minute))},
-		{name: "what it cannot do comes before what it must wait for", r: longContext, c: candidate("a", lacks(time.Minute), cooling(time.Hour)), want: pick.LacksFeature, until: time.Minute, pinned: pick.LacksFeature},
+		{name: "what it cannot do comes before what it must wait for", r: longContext, c: candidate("a", lacks(time.Minute), cooling(time.Hour)), want: pick.Refuses, until: time.Minute, pinned: pick.Refuses},
+		{name: "refuses the model", c: candidate("a", refuses(account.Thing{Model: ordinary.Model}, 0, time.Minute)), want: pick.Refuses, until: time.Minute, pinned: pick.Refuses},
+		{name: "refuses another model", c: candidate("a", refuses(account.Thing{Model: "other"}, 0, time.Minute))},
+		{name: "refuses the model, and is asked again", r: again(ordinary), c: candidate("a", refuses(account.Thing{Model: ordinary.Model}, 0, time.Minute))},
+		{name: "too large, and asked again", r: again(sized), c: candidate("a", refuses(account.Thing{Model: ordinary.Model, Limit: account.Tokens}, 9, time.Minute)), want: pick.Refuses, until: time.Minute, pinned: pick.Refuses},
+		{name: "small enough", r: sized, c: candidate("a", refuses(account.Thing{Model: ordinary.Model, Limit: account.Tokens}, 11, time.Minute))},
 		{name: "its owner comes before the clock", c: candidate("a", parked, cooling(time.Hour)), want: pick.Parked, pinned: pick.Parked},
 	}
 	for _, tt := range tests {
@@ -100,5 +111,12 @@ func TestBlocked(t *testing.T) {
 		if got := pick.Stand(now, ordinary, tt.c, settings()).Blocked(); got != tt.want {
 			t.Errorf("%s: got blocked %v, want %v", tt.c.Account.Name, got, tt.want)
 		}
+	}
+}
+
+// refuses makes a candidate refuse a thing, of a size in bytes where that is not 0.
+func refuses(thing account.Thing, size int64, in time.Duration) change {
+	return func(c *pick.Candidate) {
+		c.State.Refuses[thing.Key()] = account.Refused{Thing: thing, Size: size, Since: now.Add(in - time.Hour), Until: now.Add(in)}
 	}
 }

@@ -45,7 +45,7 @@ func After(s Situation, at int, r account.Rejection) Plan {
 		return s.owned(handBack, r, at)
 	}
 	switch r.Kind {
-	case account.WindowSpent, account.ModelWindow:
+	case account.WindowSpent, account.ModelWindow, account.Access, account.TooLarge:
 	default:
 		if s.Sent > 1 { // one hop, and this answer is the hop's
 			return s.owned(handBack, r, at)
@@ -72,8 +72,8 @@ func After(s Situation, at int, r account.Rejection) Plan {
 		return s.owned(handBack, r, at)
 	}
 	next := s.pickNext()
-	if next.Step != Serve && r.Kind != account.Entitlement {
-		next = s.withoutFeatures().pickNext() // those who may lack a feature are better than nobody
+	if next.Step != Serve && r.Thing() == (account.Thing{}) {
+		next = s.whatever().pickNext() // those who may refuse one thing are better than nobody
 	}
 	if next.Step == Serve {
 		return next

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"time"
 
 	"holdfast/internal/account"
@@ -69,9 +70,16 @@ func (s Situation) stayOrMove(held int) Plan {
 	if held < 0 {
 		return s.leave(held, pick.Standing{Reason: removed})
 	}
-	// A feature that the account once refused moves nobody by itself: asking again costs one
-	// request, leaving the account's cache much more. If it is refused again, After moves.
-	st := pick.StandPinned(s.Now, s.withoutFeatures().Request, s.Candidates[held], s.Settings)
+	// What the account once refused moves nobody by itself: asking again costs one request,
+	// leaving the account's cache much more. If it is refused again, After moves. A request
+	// larger than a limit there cannot but be refused, and has no cache there to leave.
+	st := pick.StandPinned(s.Now, s.again().Request, s.Candidates[held], s.Settings)
+	if st.Reason == pick.Refuses {
+		if p := s.pickNext(); p.Step == Serve && !s.mustStay() {
+			return p
+		}
+		st = pick.StandPinned(s.Now, s.whatever().Request, s.Candidates[held], s.Settings)
+	}
 	if st.Usable() {
 		return s.background(held, s.serve(held, keep, "pinned"))
 	}
@@ -141,7 +149,7 @@ func (s Situation) byOwner(i int) Plan {
 			change = Keep
 		}
 	}
-	st := pick.StandPinned(s.Now, s.withoutFeatures().Request, s.Candidates[i], s.Settings)
+	st := pick.StandPinned(s.Now, s.whatever().Request, s.Candidates[i], s.Settings)
 	switch {
 	case st.Usable():
 		return s.background(i, s.serve(i, change, "owner"))
@@ -177,10 +185,17 @@ func (s Situation) leave(held int, st pick.Standing) Plan {
 	return p
 }
 
-// withoutFeatures is the situation of a request that needs nothing special.
-func (s Situation) withoutFeatures() Situation {
-	s.Request.Features = nil
+// again is the situation of a request that asks for what an account refused lately, a limit
+// that it exceeds aside.
+func (s Situation) again() Situation {
+	s.Request.Again = true
 	return s
+}
+
+// whatever is the situation of a request that may be refused as others were before it.
+func (s Situation) whatever() Situation {
+	s.Request.Size = 0
+	return s.again()
 }
 
 // refuseHeld is the refusal for a conversation that may not leave its account.
@@ -256,8 +271,8 @@ func (s Situation) pickNew() Plan {
 	if d.Chosen >= 0 {
 		return Plan{Step: Serve, Chosen: d.Chosen, Pin: s.newPin(), Trial: d.Trial && s.Pins, Decision: &d, Why: string(d.Reason)}
 	}
-	if len(s.Request.Features) > 0 { // nobody has the feature: let the provider say so
-		return s.withoutFeatures().pickNew()
+	if refuses := func(p pick.Part) bool { return p.Passed == pick.Refuses }; slices.ContainsFunc(d.Parts, refuses) {
+		return s.whatever().pickNew() // all that could serve it refuse it: let the provider say so
 	}
 	return Plan{Step: Refuse, Refusal: s.nobody(), Decision: &d, Why: string(d.Reason)}
 }
@@ -321,7 +336,7 @@ func (s Situation) probeDue(i int) bool {
 		return false
 	}
 	last, looked := c.State.ProbedAt, true
-	for _, b := range c.State.ActiveBlocks(s.Now, s.Request.Family, s.Request.Model) {
+	for _, b := range c.State.BlocksFor(s.Now, s.Request.Ask()) {
 		if b.Cause == account.CauseOverage {
 			return false
 		}

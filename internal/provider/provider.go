@@ -39,6 +39,9 @@ type Request struct {
 	Stream bool
 	// Features are the entitlements the request needs beyond an ordinary one.
 	Features []string
+	// Tier is the service tier that the client chose, where one can be refused that others
+	// are not; empty for the ordinary one.
+	Tier string
 	// Session and Agent identify the conversation: the client's own session, and its
 	// sub-agent within it. Source names where Session was found, for the metric.
 	Session, Agent, Source string

@@ -93,8 +93,8 @@ type Account struct {
 	Windows []Window `json:"windows"`
 	// BlockedModels are families, or single models, that the account may not serve now.
 	BlockedModels []BlockedModel `json:"blocked_models"`
-	// Lacks are features that the provider refused the account lately.
-	Lacks []Lack `json:"lacks"`
+	// Refuses are the features, models, tiers and sizes that the provider refuses the account.
+	Refuses []Refuses `json:"refuses"`
 	// SharesWith names the accounts that have the same limits, being of one organization or
 	// login; what is known of those limits shows at each of them.
 	SharesWith []string `json:"shares_with,omitempty"`
@@ -133,12 +133,6 @@ type BlockedModel struct {
 	Model  string    `json:"model,omitempty"`
 	Reason string    `json:"reason"`
 	Until  time.Time `json:"until"`
-}
-
-// Lack is a feature that requests are not sent to the account for, until Until.
-type Lack struct {
-	Feature string    `json:"feature"`
-	Until   time.Time `json:"until"`
 }
 
 // Provider is one provider's part of the report; only providers with accounts have one.
@@ -235,8 +229,9 @@ func Of(in Input) Report {
 func accountEntry(now time.Time, a account.Account, s account.State) Account {
 	entry := Account{
 		Name: a.Name, Provider: a.Provider, Kind: a.Kind, Plan: a.Plan,
-		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s), Lacks: lacks(now, s),
+		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s),
 	}
+	entry.Refuses = entry.refuses(now, s)
 	block, blocked := s.BlockedUntil(now, "", "")
 	switch {
 	case s.Parked != nil:
@@ -287,23 +282,13 @@ func byLength(a, b string) int {
 func blockedModels(now time.Time, s account.State) []BlockedModel {
 	list := []BlockedModel{}
 	for _, b := range s.Blocks {
-		if b.Active(now) && (b.Family != "" || b.Model != "") {
+		if b.Active(now) && (b.Family != "" || b.Model != "") && b.Tier == "" && !b.Background {
 			list = append(list, BlockedModel{Family: b.Family, Model: b.Model, Reason: b.Cause, Until: second(b.Until)})
 		}
 	}
 	slices.SortFunc(list, func(a, b BlockedModel) int {
 		return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Reason, b.Reason))
 	})
-	return list
-}
-
-func lacks(now time.Time, s account.State) []Lack {
-	list := []Lack{}
-	for _, f := range slices.Sorted(maps.Keys(s.Features)) {
-		if s.LacksFeature(now, f) {
-			list = append(list, Lack{f, second(s.Features[f])})
-		}
-	}
 	return list
 }
 

@@ -205,7 +205,7 @@ func TestJSON(t *testing.T) {
 	}
 	want := `{"at":"2027-03-04T10:15:00Z","accounts":[{"name":"marlow","provider":"anthropic","kind":"subscription","order":1,` +
 		`"state":"cooldown","reason":"five-hour","until":"2027-03-04T11:15:00Z","parked_since":null,"login_expires_at":null,"needs_owner":null,"windows":[],` +
-		`"blocked_models":[],"lacks":[],"live_pins":0,` +
+		`"blocked_models":[],"refuses":[],"live_pins":0,` +
 		`"in_flight":null,"serving":false}],"providers":[{"name":"anthropic","policy":"score","serving":null,"best_headroom":0,` +
 		`"soonest_reset":null}],"totals":{"last_hour":{"kept":0,"moved":0,"new":0},"last_day":{"kept":0,"moved":0,"new":0}},"last_poll":null,"last_switch":null}`
 	if string(got) != want {
@@ -296,14 +296,47 @@ func TestLoginExpires(t *testing.T) {
 	}
 }
 
-func TestLacks(t *testing.T) {
-	s := account.State{Features: map[string]time.Time{"long-context": t0.Add(30 * time.Minute), "extra": t0}}
-	got := status.Of(one(anthropic("marlow"), s)).Accounts[0]
-	if diff := cmp.Diff([]status.Lack{{Feature: "long-context", Until: t0.Add(30 * time.Minute)}}, got.Lacks); diff != "" {
-		t.Errorf("lacks (-want +got):\n%s", diff)
+// What an account refuses shows with its end, its reason and what its owner can do.
+func TestRefuses(t *testing.T) {
+	refused := func(thing account.Thing, minutes int, why string) account.Refused {
+		return account.Refused{Thing: thing, Since: t0, Until: t0.Add(time.Duration(minutes) * time.Minute), Why: why}
 	}
-	if diff := cmp.Diff([]string{"lacks long-context, as far as is known until 2027-03-04 10:45Z (in 30m)"}, got.Remarks(t0)); diff != "" {
+	s := account.State{Refuses: map[string]account.Refused{}}
+	for _, r := range []account.Refused{
+		refused(account.Thing{Feature: "long-context"}, 30, "long-context"),
+		refused(account.Thing{Feature: account.FeatureRegion}, 30, "region"),
+		refused(account.Thing{Feature: account.FeatureVerification}, 30, "unverified"),
+		refused(account.Thing{Model: "m"}, 30, "model-access"),
+		refused(account.Thing{Model: "m", Tier: "priority"}, 30, "tier"),
+		refused(account.Thing{Model: "m", Limit: account.Tokens}, 30, "request-too-large"),
+		refused(account.Thing{Feature: "extra"}, 0, "over"),
+	} {
+		s.Refuses[r.Key()] = r
+	}
+	s = s.Reject(account.Rejection{Kind: account.Throttle, At: t0, Model: "m", Tier: "flex", Until: t0.Add(90 * time.Second)}, account.Rules{})
+	got := status.Of(one(anthropic("marlow"), s)).Accounts[0]
+	if got.State != status.Ready || len(got.BlockedModels) != 0 {
+		t.Errorf("got state %s and blocked models %v, want a ready account", got.State, got.BlockedModels)
+	}
+	const until, asks = ", as far as is known until 2027-03-04 10:45Z (in 30m): ", "; it is asked again at the end of that time, or after: holdfast account clear marlow"
+	want := []string{
+		"refuses model m (model-access)" + until + "have the model opened for its project or plan at claude.ai, or leave it to other accounts" + asks,
+		"refuses requests for m that are larger than its limit of tokens (request-too-large)" + until + "raise the limit at claude.ai, or send less in one request; smaller requests are served" + asks,
+		"refuses tier flex of model m (throttle), as far as is known until 2027-03-04 10:16Z (in 1m)",
+		"refuses tier priority of model m (tier)" + until + "have the tier opened for it at claude.ai, or leave it to other accounts" + asks,
+		"refuses long-context (long-context)" + until + "give it the permission, or the plan, at claude.ai, or leave it to other accounts" + asks,
+		"refuses everything at this host (region)" + until + "send its requests to the host of its region: holdfast account login marlow --base-url URL",
+		"refuses verified-organization (unverified)" + until + "verify the organization at claude.ai" + asks,
+	}
+	if diff := cmp.Diff(want, got.Remarks(t0)); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+	encoded, err := json.Marshal(got.Refuses[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"model":"m","limit":"tokens","until":"2027-03-04T10:45:00Z","why":"request-too-large","cure":"raise the limit at claude.ai, or send less in one request; smaller requests are served` + asks + `"}`; string(encoded) != want {
+		t.Errorf("got  %s\nwant %s", encoded, want)
 	}
 }
 

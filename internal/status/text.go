@@ -119,8 +119,8 @@ func (a Account) Remarks(at time.Time) []string {
 	for _, b := range a.BlockedModels {
 		lines = append(lines, b.Text(at))
 	}
-	for _, l := range a.Lacks {
-		lines = append(lines, "lacks "+Plain(l.Feature)+", as far as is known until "+instant(l.Until, at))
+	for _, r := range a.Refuses {
+		lines = append(lines, r.Text(at))
 	}
 	return lines
 }
