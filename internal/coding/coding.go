@@ -76,15 +76,16 @@ func Decode(encodings []string, raw []byte, limit int64) (plain []byte, err erro
 	if err != nil {
 		return nil, explain(codings, err)
 	}
-	plain, err = readAll(r, min(limit, 4*int64(len(raw))))
+	plain, err = readAll(r, min(limit, 4*int64(len(raw))), limit)
 	if err != nil {
 		return nil, explain(codings, err)
 	}
 	return plain, nil
 }
 
-// readAll is io.ReadAll with a first guess at the size, in bytes.
-func readAll(r io.Reader, guess int64) ([]byte, error) {
+// readAll is io.ReadAll with a first guess at the size, and the largest that r may have, in
+// bytes.
+func readAll(r io.Reader, guess, largest int64) ([]byte, error) {
 	b := make([]byte, 0, guess+bytes.MinRead)
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
@@ -96,7 +97,7 @@ func readAll(r io.Reader, guess int64) ([]byte, error) {
 			return nil, err
 		}
 		if len(b) == cap(b) {
-			b = append(make([]byte, 0, 2*cap(b)), b...)
+			b = append(make([]byte, 0, min(2*int64(cap(b)), max(largest, int64(cap(b)))+bytes.MinRead)), b...)
 		}
 	}
 }

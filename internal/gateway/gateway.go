@@ -104,6 +104,7 @@ type Gateway struct {
 	inFlight    gauge
 	health      healthCache
 	open        atomic.Int64
+	decoding    turns
 	// storeFailedAt is when a request was last refused for the store; unix nanoseconds.
 	storeFailedAt atomic.Int64
 }
@@ -136,6 +137,7 @@ func New(o Options) (*Gateway, error) {
 	return &Gateway{
 		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers, transport: o.Transport, limits: o.Limits,
 		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now,
+		decoding: make(turns, mostDecoding),
 	}, nil
 }
 

@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -90,6 +92,10 @@ func (x *exchange) readBody() bool {
 	case errors.As(err, &large):
 		x.refuse(tooLarge(limit, false))
 		return false
+	case errors.Is(err, os.ErrDeadlineExceeded): // asked first: the server takes it for a client that has left
+		x.report.err = err
+		x.refuse(pausedBody())
+		return false
 	case err != nil && x.gone():
 		return false
 	case err != nil:
@@ -103,7 +109,18 @@ func (x *exchange) readBody() bool {
 	if len(raw) == 0 {
 		return true
 	}
-	plain, err := coding.Decode(x.r.Header.Values("Content-Encoding"), raw, limit)
+	codings := x.r.Header.Values("Content-Encoding")
+	if len(codings) > 0 {
+		leave, ok := x.g.decoding.enter(x.r.Context())
+		if !ok {
+			if !x.gone() {
+				x.refuse(tooManyDecoded(x.g.now()))
+			}
+			return false
+		}
+		defer leave()
+	}
+	plain, err := coding.Decode(codings, raw, limit)
 	switch {
 	case errors.Is(err, coding.ErrUnknown):
 		x.refuse(unsupportedCoding(err))
@@ -124,6 +141,36 @@ func (x *exchange) readBody() bool {
 		return false
 	}
 	return true
+}
+
+const (
+	// mostDecoding bounds the bodies that are decoded at once: a small one may become one of
+	// max_body, and its reading takes that much again.
+	mostDecoding = 4
+	// decodingPatience is how long another one waits for its turn.
+	decodingPatience = 5 * time.Second
+)
+
+// turns bounds how many do something at once. Make one with a capacity.
+type turns chan struct{}
+
+// enter waits for a turn, and returns what ends it; false when none came in time.
+func (t turns) enter(ctx context.Context) (leave func(), ok bool) {
+	leave = func() { <-t }
+	select {
+	case t <- struct{}{}:
+		return leave, true
+	default:
+	}
+	late := time.NewTimer(decodingPatience)
+	defer late.Stop()
+	select {
+	case t <- struct{}{}:
+		return leave, true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return nil, false
 }
 
 // isJSON takes a body without a type for JSON: that is what these APIs are sent.

@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -66,7 +69,15 @@ func (q quiet) ask(ctx context.Context, stream bool) *httptest.ResponseRecorder 
 	if stream {
 		body = strings.Replace(body, "{", `{"stream":true,`, 1)
 	}
+	return q.send(ctx, body, "")
+}
+
+// send sends a body in a coding, empty for none, and returns the answer.
+func (q quiet) send(ctx context.Context, body, coding string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages", strings.NewReader(body))
+	if coding != "" {
+		r.Header.Set("Content-Encoding", coding)
+	}
 	r.Header.Set("X-Api-Key", q.key)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Anthropic-Version", "2023-06-01")
@@ -174,4 +185,139 @@ func TestKeepAliveSetting(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pipes is a listener whose connections are in memory, so that their time is the bubble's.
+type pipes struct {
+	accept chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accept:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// serve serves a handler until the test ends, and returns a connection to it.
+func serve(t *testing.T, h http.Handler) net.Conn {
+	t.Helper()
+	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	server := &http.Server{Handler: h}
+	go func() { _ = server.Serve(p) }()
+	client, inside := net.Pipe()
+	p.accept <- inside
+	t.Cleanup(func() {
+		client.Close()
+		server.Close()
+	})
+	return client
+}
+
+// TestBodyThatPauses is field case a-body-that-pauses: a client that stops in the middle of
+// its body hears why it was given up.
+func TestBodyThatPauses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		head  string
+		parts []string // a part each 50 seconds
+		want  int
+		after time.Duration
+	}{
+		"one byte of a told length":  {"Content-Length: 500", []string{"{"}, 408, time.Minute},
+		"nothing of a told length":   {"Content-Length: 500", nil, 408, time.Minute},
+		"chunked":                    {"Transfer-Encoding: chunked", []string{"1\r\n{\r\n"}, 408, time.Minute},
+		"an upload":                  {"Content-Length: 500\r\nContent-Type: multipart/form-data; boundary=b", []string{"--b"}, 408, time.Minute},
+		"after a while":              {"Content-Length: 500", []string{"{", " ", " "}, 408, 2*50*time.Second + time.Minute},
+		"slow, and whole in the end": {"Content-Length: 4", []string{"{", " ", " ", "}"}, 200, 3 * 50 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQuiet(t, slow{media: "application/json", text: message}, nil)
+				c := serve(t, q.handler)
+				start := time.Now()
+				go func() {
+					fmt.Fprintf(c, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\n%s\r\n\r\n", q.key, tt.head)
+					for i, part := range tt.parts {
+						if i > 0 {
+							_ = pass(t.Context(), 50*time.Second)
+						}
+						_, _ = io.WriteString(c, part)
+					}
+				}()
+				resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+				if err != nil {
+					t.Fatalf("got %v, want an answer", err)
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				if err != nil || resp.StatusCode != tt.want || tt.want == 408 && !strings.Contains(string(body), "nothing more of the request's body came") {
+					t.Errorf("got %d %s, %v, want %d with a sentence", resp.StatusCode, body, err, tt.want)
+				}
+				// The last ten seconds of a part's time may be the deadline of the one before; what is
+				// left of a body may hold the answer up for two more.
+				if waited := time.Since(start); waited < tt.after-15*time.Second || waited > tt.after+3*time.Second {
+					t.Errorf("got it after %v, want about %v", waited, tt.after)
+				}
+			})
+		})
+	}
+}
+
+// TestCompressedBodiesTogether is field case compressed-bodies-together: so many are decoded
+// at once and no more; another one waits for its turn, and hears then to try again. Plain
+// bodies wait for nobody.
+func TestCompressedBodiesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t, slow{media: "application/json", text: message}, nil)
+		var leave []func()
+		for range gateway.MostDecoding {
+			done, ok := q.handler.(*gateway.Gateway).Decode(t.Context())
+			if !ok {
+				t.Fatal("no turn")
+			}
+			leave = append(leave, done)
+		}
+		small := zip(t, `{"model":"claude-opus-5"}`)
+		w := q.send(t.Context(), string(small), "gzip")
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("X-Holdfast-Error") != "busy" || w.Header().Get("Retry-After") != "1" || w.Header().Get("X-Should-Retry") != "" {
+			t.Errorf("got %d %v, want 503 busy, which may be retried", w.Code, w.Header())
+		}
+		if w := q.send(t.Context(), `{"model":"claude-opus-5"}`, ""); w.Code != http.StatusOK {
+			t.Errorf("a plain body: got %d %s", w.Code, w.Body)
+		}
+		time.AfterFunc(time.Second, leave[0])
+		if w := q.send(t.Context(), string(small), "gzip"); w.Code != http.StatusOK {
+			t.Errorf("when a turn comes: got %d %s", w.Code, w.Body)
+		}
+		if w := q.send(t.Context(), "not gzip", "gzip"); w.Code != http.StatusBadRequest {
+			t.Errorf("a body that cannot be decoded: got %d, want 400", w.Code)
+		}
+		if w := q.send(t.Context(), string(small), "gzip"); w.Code != http.StatusOK {
+			t.Errorf("after it: got %d, want its turn given back", w.Code)
+		}
+	})
+}
+
+// Thirty bodies that hold far more than the limit, at once: each hears so, or to try again.
+func TestBombsTogether(t *testing.T) {
+	b := newBench(t, "marlow")
+	b.set("max_body", "1MiB")
+	bomb := zip(t, strings.Repeat(" ", 32<<20))
+	replies := make(chan reply)
+	const bombs = 30
+	for range bombs {
+		go func() { replies <- b.do(ask{body: string(bomb), header: http.Header{"Content-Encoding": {"gzip"}}}) }()
+	}
+	for range bombs {
+		if r := <-replies; r.status != http.StatusRequestEntityTooLarge && r.errorKind() != "busy" {
+			t.Errorf("got %d %s, want 413 or 503 busy", r.status, r.body)
+		}
+	}
+	b.served(ask{body: string(zip(t, `{"model":"claude-opus-5"}`)), header: http.Header{"Content-Encoding": {"gzip"}}})
 }

@@ -120,6 +120,17 @@ func tooLarge(limit int64, inflated bool) provider.Refusal {
 	}
 }
 
+func pausedBody() provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.BadRequest, Status: http.StatusRequestTimeout,
+		Message: fmt.Sprintf("holdfast: nothing more of the request's body came for %s. Send it whole, and check the network between the client and the gateway if it did.", wait(bodyPatience)),
+	}
+}
+
+func tooManyDecoded(now time.Time) provider.Refusal {
+	return busy(fmt.Sprintf("%d compressed bodies are being decoded at once, which is the limit. Try again, or send the body plain.", mostDecoding), now)
+}
+
 func unsupportedCoding(err error) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.BadRequest, Status: http.StatusUnsupportedMediaType,
