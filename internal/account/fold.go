@@ -27,8 +27,8 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 		s.LoadSeen = max(s.LoadSeen, placed)
 	}
 	if r.showsRoom() {
-		s.RoomAt = later(s.RoomAt, r.At)
-		if s.Parked != nil && s.Parked.Kind == Funds && r.At.After(s.Parked.Since) {
+		s.RoomAt = later(s.RoomAt, r.against())
+		if s.Parked != nil && s.Parked.Kind == Funds && r.against().After(s.Parked.Since) {
 			s.Parked = nil
 		}
 	}
@@ -39,13 +39,13 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 func (s State) observeWindow(w WindowReading, r Reading) {
 	old, known := s.Windows[w.Name]
 	if w.open() {
-		old.OpenAt = later(old.OpenAt, r.At)
+		old.OpenAt = later(old.OpenAt, r.against())
 		if r.Source == FromPoll {
-			old.PollOpenAt = later(old.PollOpenAt, r.At)
+			old.PollOpenAt = later(old.PollOpenAt, r.against())
 		}
 		for k, b := range s.Blocks {
 			if b.endedBy(w.Name, r.Source) {
-				b.EndedAt = later(b.EndedAt, r.At)
+				b.EndedAt = later(b.EndedAt, r.against())
 				s.Blocks[k] = b
 			}
 		}
@@ -59,7 +59,7 @@ func (s State) observeWindow(w WindowReading, r Reading) {
 	}
 	if known {
 		next.Utilization, next.HasUtilization, next.ResetAt = old.Utilization, old.HasUtilization, old.ResetAt
-		if old.reset(r.At) {
+		if old.Lapsed(r.At) {
 			next.Utilization, next.ResetAt = 0, time.Time{}
 		}
 	}
@@ -159,8 +159,9 @@ func (s State) guardOverage(r Reading, rules Rules) {
 }
 
 // Served folds in that a request was answered well: newer than the evidence of a block on
-// its family, or than the refusal of a thing it asked for, it ends them. It counts for what
-// is known when it is folded; it is not kept for later, since answers are many.
+// its family, or than the refusal of a thing it asked for, it ends them. at is when the work
+// began, since what was refused meanwhile is newer. It counts for what is known when it is
+// folded; it is not kept for later, since answers are many.
 func (s State) Served(a Ask, at time.Time) State {
 	ended := func(b Block) bool {
 		return a.Family != "" && b.Family == a.Family && b.Cause == b.Window && at.After(b.EndedAt)
@@ -233,16 +234,13 @@ func (s State) Reject(r Rejection, rules Rules) State {
 	return s
 }
 
-// throttleEnd clamps what a throttle told into [floor, ceiling].
+// throttleEnd is the told end of a throttle within [PauseLeast, ThrottleCeiling]. A throttle
+// that told nothing, or an end that has passed, lasts PauseFloor.
 func throttleEnd(r Rejection) time.Time {
-	until := r.Until
-	if floor := r.At.Add(PauseFloor); until.Before(floor) {
-		return floor
+	if !r.Until.After(r.At) {
+		return r.At.Add(PauseFloor)
 	}
-	if ceiling := r.At.Add(ThrottleCeiling); until.After(ceiling) {
-		return ceiling
-	}
-	return until
+	return earlier(later(r.Until, r.At.Add(PauseLeast)), r.At.Add(ThrottleCeiling))
 }
 
 // bare pauses the model; a second model within the pause shows that it is the account.
@@ -380,19 +378,19 @@ const (
 	utilizationStep = 0.005
 	// resetStep is the least change of a reset worth a write.
 	resetStep = time.Minute
-	// RedateEvery is how old a stored reading gets while answers confirm it.
+	// RedateEvery is how old a stored reading gets while answers confirm it; see Rules.Redate.
 	RedateEvery = 5 * time.Minute
 )
 
 // WorthStoring reports whether next tells anything that prev, the stored state, does
-// not: a reading that changed, any block, mark or parking, or a confirmation after
-// RedateEvery. Readings that merely repeat the stored one cost no write.
-func WorthStoring(prev, next State) bool {
+// not: a reading that changed, any block, mark or parking, or a confirmation after redate.
+// Readings that merely repeat the stored one cost no write.
+func WorthStoring(prev, next State, redate time.Duration) bool {
 	if len(prev.Windows) != len(next.Windows) || len(prev.Blocks) != len(next.Blocks) || len(prev.Refuses) != len(next.Refuses) {
 		return true
 	}
 	for name, w := range next.Windows {
-		if windowChanged(prev.Windows[name], w) {
+		if windowChanged(prev.Windows[name], w, redate) {
 			return true
 		}
 	}
@@ -419,11 +417,11 @@ func endingChanged(prev, next *Ending) bool {
 	return (prev == nil) != (next == nil) || (next != nil && (next.Generation != prev.Generation || !next.Until.Equal(prev.Until)))
 }
 
-func windowChanged(prev, next Window) bool {
+func windowChanged(prev, next Window, redate time.Duration) bool {
 	d := next.Utilization - prev.Utilization
 	return d >= utilizationStep || d <= -utilizationStep ||
 		prev.HasUtilization != next.HasUtilization || prev.Status != next.Status ||
 		next.ResetAt.Sub(prev.ResetAt).Abs() >= resetStep ||
-		next.ObservedAt.Sub(prev.ObservedAt) >= RedateEvery ||
+		next.ObservedAt.Sub(prev.ObservedAt) >= redate ||
 		(next.Source == FromPoll && prev.Source != FromPoll) // the endpoint works: nobody need try the account
 }

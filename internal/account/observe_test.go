@@ -292,3 +292,96 @@ func TestFoldsLeaveTheOldState(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestLateEvidence is field case late-evidence: an answer that was not streamed describes
+// the moment before its work, so that it ends no block that is newer than its request; the
+// end of a work ends none that is newer than its begin.
+func TestLateEvidence(t *testing.T) {
+	refused := refuse(spent(time.Second, account.FiveHour, "", 3*time.Hour))
+	late := func(sent, arrived time.Duration) account.Reading {
+		r := answer(arrived, said(window(account.FiveHour, 0.97, 3*time.Hour), account.Allowed))
+		r.Sent = at(sent)
+		return r
+	}
+	for name, ends := range map[string]struct {
+		r    account.Reading
+		ends bool
+	}{
+		"sent before the refusal":          {late(0, 3*time.Second), false},
+		"sent at its instant":              {late(time.Second, 3*time.Second), false},
+		"sent after it":                    {late(time.Second+1, 3*time.Second), true},
+		"streamed: its headers came first": {answer(3*time.Second, window(account.FiveHour, 0.97, 3*time.Hour)), true},
+	} {
+		if got := usable(refused.Observe(ends.r, 0, rules), 4*time.Second, "opus"); got != ends.ends {
+			t.Errorf("%s: got usable %t, want %t", name, got, ends.ends)
+		}
+		// The same whoever folds first.
+		first := account.State{}.Observe(ends.r, 0, rules).Reject(spent(time.Second, account.FiveHour, "", 3*time.Hour), rules)
+		if got := usable(first, 4*time.Second, "opus"); got != ends.ends {
+			t.Errorf("%s, folded first: got usable %t, want %t", name, got, ends.ends)
+		}
+	}
+	t.Run("a look at a parked account", func(t *testing.T) {
+		parked := refuse(account.Rejection{Kind: account.Funds, At: at(time.Second), Rule: "credit-balance"})
+		look := poll(3*time.Second, window(account.Weekly, 0.2, 3*day))
+		look.Sent = at(0)
+		if parked.Observe(look, 0, rules).Parked == nil {
+			t.Error("a look that was sent before the refusal ends the parking")
+		}
+		look.Sent = at(time.Second + 1)
+		if parked.Observe(look, 0, rules).Parked != nil {
+			t.Error("a look that was sent after the refusal does not end the parking")
+		}
+	})
+	t.Run("the end of a probe", func(t *testing.T) {
+		opus := refuse(spent(2*time.Second, account.WeeklyOf("opus"), "opus", 3*day))
+		if usable(opus.Served(account.Ask{Family: "opus"}, at(time.Second)), 7*time.Second, "opus") {
+			t.Error("a stream that began before the refusal ends the block")
+		}
+	})
+}
+
+// TestMarksWithoutAnEnd is field case marks-without-an-end: a window that was read as full
+// without a reset counts for five minutes, and is unknown room from then on.
+func TestMarksWithoutAnEnd(t *testing.T) {
+	full := window(account.Weekly, 1, 0)
+	full.ResetAt = time.Time{}
+	nearly := full
+	nearly.Utilization = 0.98
+	some := full
+	some.Utilization = 0.9
+	rejected := account.WindowReading{Name: account.FiveHour, Status: account.Rejected}
+	spentBucket := full
+	spentBucket.Name = account.Tokens
+	for name, c := range map[string]struct {
+		w      account.WindowReading
+		lapses bool
+	}{
+		"full": {full, true}, "so full that nobody is sent there": {nearly, true}, "rejected, without a figure": {rejected, true},
+		"a bucket of a key": {spentBucket, true}, "merely full enough to be passed over by some": {some, false},
+	} {
+		w := account.State{}.Observe(answer(0, c.w), 0, rules).Windows[c.w.Name]
+		for when, lapsed := range map[time.Duration]bool{
+			0: false, 5*time.Minute - 1: false, 5 * time.Minute: true, 20 * time.Minute: true, 6 * time.Hour: true, 8 * day: true,
+		} {
+			if got := w.Lapsed(at(when)); got != (lapsed && c.lapses) {
+				t.Errorf("%s, after %v: got lapsed %t", name, when, got)
+			}
+		}
+	}
+	t.Run("with a reset it is the reset that counts", func(t *testing.T) {
+		w := account.State{}.Observe(answer(0, said(window(account.Weekly, 1, 3*day), account.Rejected)), 0, rules).Windows[account.Weekly]
+		if w.Lapsed(at(3*day-1)) || !w.Lapsed(at(3*day)) {
+			t.Error("got it lapsed before its reset, or not at it")
+		}
+	})
+	t.Run("an empty reset erases none", func(t *testing.T) {
+		s := account.State{}.Observe(answer(0, window(account.Weekly, 0.4, 3*day)), 0, rules)
+		again := window(account.Weekly, 0.42, 0)
+		again.ResetAt = time.Time{}
+		w := s.Observe(answer(time.Minute, again), 0, rules).Windows[account.Weekly]
+		if w.At(at(time.Minute)) != 0.42 || !w.ResetAt.Equal(at(3*day)) {
+			t.Errorf("got %+v, want 0.42 until the reset that was told before", w)
+		}
+	})
+}

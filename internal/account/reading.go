@@ -89,7 +89,11 @@ type Overage struct {
 
 // Reading is everything one answer or look said about an account's limits.
 type Reading struct {
-	At      time.Time // the instant it speaks of: when the response headers arrived
+	At time.Time // the instant it speaks of: when the response headers arrived
+	// Sent is when the request was sent, for an answer that was not streamed: its headers
+	// describe the moment before its work, so against a refusal it counts as of then. Zero
+	// where the headers came before the work, as of a stream: it then counts as of At.
+	Sent    time.Time
 	Source  Source
 	Windows []WindowReading
 	// Claim names the window that decided the provider's verdict; empty when not told.
@@ -109,6 +113,14 @@ func (r Reading) Cleaned(clean func(string) string) Reading {
 		}
 	}
 	return r
+}
+
+// against is the instant as of which the reading counts against a refusal.
+func (r Reading) against() time.Time {
+	if r.Sent.IsZero() {
+		return r.At
+	}
+	return r.Sent
 }
 
 // Empty reports whether the reading says nothing about any window.

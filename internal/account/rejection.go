@@ -50,7 +50,10 @@ const (
 	ToldCeiling     = 7 * 24 * time.Hour
 	UntoldCeiling   = 5 * time.Minute
 	ThrottleCeiling = 5 * time.Minute
-	// PauseFloor is the least a refusal pauses; a told wait of zero, or in the past, means this.
+	// PauseLeast is the shortest told wait that is taken as told.
+	PauseLeast = time.Second
+	// PauseFloor is how long a refusal pauses that told no wait, one of zero, or one that has
+	// passed.
 	PauseFloor = 5 * time.Second
 )
 

@@ -75,7 +75,7 @@ func TestModelCapScope(t *testing.T) {
 	})
 }
 
-// TestThrottle: until the told instant, at least 5 s and at most 5 min.
+// TestThrottle: until the told instant, from 1 s to 5 min; 5 s where none was told.
 func TestThrottle(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -86,8 +86,10 @@ func TestThrottle(t *testing.T) {
 		{"retry-after of 12 s", 12 * time.Second, false, 12 * time.Second},
 		{"untold", -time.Hour, false, 5 * time.Second},
 		{"at once", 0, false, 5 * time.Second},
-		{"just under the floor", 5*time.Second - 1, false, 5 * time.Second},
-		{"just over the floor", 5*time.Second + 1, false, 5*time.Second + 1},
+		{"in the past", -time.Second, false, 5 * time.Second},
+		{"less than a second", time.Second - 1, false, time.Second},
+		{"a second", time.Second, false, time.Second},
+		{"3 s", 3 * time.Second, false, 3 * time.Second},
 		{"at the ceiling", 5 * time.Minute, false, 5 * time.Minute},
 		{"over the ceiling", 5*time.Minute + 1, false, 5 * time.Minute},
 		{"per model", 12 * time.Second, true, 12 * time.Second},
@@ -247,7 +249,7 @@ func TestNotTheAccountsDoing(t *testing.T) {
 			Kind: kind, At: at(time.Second), Model: "claude-haiku-4", Family: "haiku", Until: at(time.Hour), Feature: "f",
 			Spent: []account.Spent{{Window: account.Weekly, ResetAt: at(day)}},
 		}, rules)
-		if account.WorthStoring(before, after) {
+		if account.WorthStoring(before, after, account.RedateEvery) {
 			t.Errorf("%s: got a changed state, want none", kind)
 		}
 		if got := causes(after, 1, "haiku", "claude-haiku-4"); got != account.FiveHour {

@@ -20,10 +20,10 @@ type Window struct {
 	PollOpenAt time.Time `json:"poll_open_at,omitzero"`
 }
 
-// At is the utilization at an instant: a window past its reset counts as empty until
-// it is read again. It is 0 where none was ever told.
+// At is the utilization at an instant: a window that has lapsed counts as empty until it is
+// read again. It is 0 where none was ever told.
 func (w Window) At(now time.Time) float64 {
-	if w.reset(now) {
+	if w.Lapsed(now) {
 		return 0
 	}
 	return w.Utilization
@@ -37,8 +37,19 @@ func (w Window) LookedAt() time.Time {
 	return w.PollOpenAt
 }
 
-func (w Window) reset(now time.Time) bool {
-	return !w.ResetAt.IsZero() && !now.Before(w.ResetAt)
+// shut is how full a window must be for its reading to keep everybody away, so that nobody
+// would ever learn that it has room again: the default of the setting exclude_line.
+const shut = 0.97
+
+// Lapsed reports whether what was last read of a window holds no more, and it counts as
+// empty until it is read again: its reset has passed; or it was read as full or rejected
+// without any reset, which counts for five minutes (UntoldCeiling).
+func (w Window) Lapsed(now time.Time) bool {
+	if !w.ResetAt.IsZero() {
+		return !now.Before(w.ResetAt)
+	}
+	full := w.Status == Rejected || (w.HasUtilization && w.Utilization >= shut)
+	return full && !w.ObservedAt.IsZero() && now.Sub(w.ObservedAt) >= UntoldCeiling
 }
 
 // Causes of blocks that are not window names.
@@ -167,6 +178,17 @@ type Rules struct {
 	BarePause time.Duration
 	// Overage is true when paid extra usage is allowed on this account.
 	Overage bool
+	// FreshFor is how old a reading may be and count in full. Zero stands for its default.
+	FreshFor time.Duration
+}
+
+// Redate is how old a stored reading gets while answers confirm it: RedateEvery, or half of
+// FreshFor where that is shorter, so that a reading that is confirmed stays fresh.
+func (r Rules) Redate() time.Duration {
+	if r.FreshFor > 0 {
+		return min(RedateEvery, r.FreshFor/2)
+	}
+	return RedateEvery
 }
 
 // clone copies the maps that a fold may change.

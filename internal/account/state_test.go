@@ -46,7 +46,7 @@ func TestStateRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(s, back); diff != "" {
 		t.Errorf("stored and read (-want +got):\n%s", diff)
 	}
-	if account.WorthStoring(s, back) || account.WorthStoring(back, s) {
+	if account.WorthStoring(s, back, account.RedateEvery) || account.WorthStoring(back, s, account.RedateEvery) {
 		t.Error("got a difference worth storing between a state and itself")
 	}
 	if got := encode(t, account.State{}); got != "{}" {

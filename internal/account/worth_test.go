@@ -88,12 +88,12 @@ func TestWorthStoring(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := account.WorthStoring(tt.from, tt.fold(tt.from)); got != tt.want {
+			if got := account.WorthStoring(tt.from, tt.fold(tt.from), account.RedateEvery); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			// A restart in between makes no difference.
 			back := roundTrip(t, tt.from)
-			if got := account.WorthStoring(back, tt.fold(back)); got != tt.want {
+			if got := account.WorthStoring(back, tt.fold(back), account.RedateEvery); got != tt.want {
 				t.Errorf("after a restart: got %v, want %v", got, tt.want)
 			}
 		})
@@ -101,7 +101,7 @@ func TestWorthStoring(t *testing.T) {
 	t.Run("parked again for the same reason, newer and once more", func(t *testing.T) {
 		no := account.Rejection{Kind: account.Funds, At: at(1), Code: "c"}
 		parked := stored.Reject(no, rules)
-		if account.WorthStoring(parked, parked.Reject(no, rules)) {
+		if account.WorthStoring(parked, parked.Reject(no, rules), account.RedateEvery) {
 			t.Error("the same refusal: got worth storing")
 		}
 	})
@@ -114,7 +114,7 @@ func TestWritesOfABusyHour(t *testing.T) {
 	writes := 0
 	for d := time.Duration(0); d < time.Hour; d += time.Second {
 		next := stored.Observe(answer(d, window(account.FiveHour, 0.40, 2*time.Hour), window(account.Weekly, 0.20, 3*day)), 1, rules).Served(account.Ask{Family: "opus"}, at(d))
-		if account.WorthStoring(stored, next) {
+		if account.WorthStoring(stored, next, account.RedateEvery) {
 			stored = next
 			writes++
 		}
@@ -130,13 +130,13 @@ func TestFirstLookIsWorthStoring(t *testing.T) {
 		return account.State{}.Observe(account.Reading{At: at(when), Source: source, Windows: []account.WindowReading{window(account.FiveHour, 1, time.Hour)}}, 0, rules)
 	}
 	answer, look := told(account.FromAnswer, 0), told(account.FromPoll, time.Second)
-	if !account.WorthStoring(answer, look) {
+	if !account.WorthStoring(answer, look, account.RedateEvery) {
 		t.Error("the first look: got false, want true")
 	}
-	if account.WorthStoring(look, told(account.FromPoll, 2*time.Second)) {
+	if account.WorthStoring(look, told(account.FromPoll, 2*time.Second), account.RedateEvery) {
 		t.Error("the next: got true, want false")
 	}
-	if account.WorthStoring(look, told(account.FromAnswer, 2*time.Second)) {
+	if account.WorthStoring(look, told(account.FromAnswer, 2*time.Second), account.RedateEvery) {
 		t.Error("an answer that says the same: got true, want false")
 	}
 }

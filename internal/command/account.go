@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -286,6 +288,9 @@ func (c *cli) accountClear() *cobra.Command {
 					return err
 				}
 				c.say("Account %s is used again; whatever the provider refused before now no longer counts.", args[0])
+				if forgotten := unread(base.State, next.State); len(forgotten) > 0 {
+					c.say("What was read of its full windows is forgotten, and counts as unknown until it is read again: %s.", strings.Join(forgotten, ", "))
+				}
 				all, err := d.catalog(ctx)
 				if err != nil {
 					return err
@@ -297,6 +302,14 @@ func (c *cli) accountClear() *cobra.Command {
 			})
 		},
 	}
+}
+
+// unread names the windows of before that after knows nothing of, in order.
+func unread(before, after account.State) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(before.Windows)), func(name string) bool {
+		_, known := after.Windows[name]
+		return known
+	})
 }
 
 func (c *cli) accountOrder() *cobra.Command {

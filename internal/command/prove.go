@@ -216,7 +216,7 @@ func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) er
 	rules := account.Rules{BarePause: view.Catalog.Settings().BarePause, Overage: a.Overage}
 	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) {
 		next := s.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal)
-		return next, account.WorthStoring(s, next)
+		return next, account.WorthStoring(s, next, rules.Redate())
 	})
 	return err
 }

@@ -23,8 +23,12 @@ import (
 
 // answer is an upstream's answer that the client has not got yet.
 type answer struct {
-	resp   *http.Response
-	at     time.Time // when its headers arrived
+	resp *http.Response
+	at   time.Time // when its headers arrived
+	// began is when the work for it began, as far as is known: the headers of a stream come
+	// before the work, those of any other answer after it, so that the work may have begun as
+	// soon as the request was sent.
+	began  time.Time
 	cancel context.CancelFunc
 	// readings are what its headers said, and then what its events did.
 	readings []account.Reading
@@ -72,6 +76,7 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	if x.report.added == 0 {
 		x.report.added = x.g.now().Sub(x.start) - x.report.uploading
 	}
+	sent := x.g.now()
 	ctx, end := context.WithCancelCause(x.r.Context())
 	cancel := func() { end(nil) }
 	resp, err := forward.Send(ctx, end, x.g.transport, x.r.Method, target, header, &x.body, x.limits().Headers) //nolint:bodyclose // answer.close does
@@ -83,9 +88,23 @@ func (x *exchange) send(i int, cred credential.Credential) (*answer, error) {
 	if x.report.headers == 0 {
 		x.report.headers = now.Sub(x.start)
 	}
-	return &answer{
-		resp: resp, at: now, readings: []account.Reading{x.prov.Read(resp.Header, now).Cleaned(hidden.Clean)}, cancel: cancel, credential: cred,
-	}, nil
+	a := &answer{resp: resp, at: now, began: now, readings: []account.Reading{x.prov.Read(resp.Header, now).Cleaned(hidden.Clean)}, cancel: cancel, credential: cred}
+	if !x.isStream(resp.Header) {
+		a.began, a.readings[0].Sent = sent, sent
+	}
+	return a, nil
+}
+
+// isStream reports whether an answer is a stream of events. A request that asked for a stream
+// gets one, whatever the answer calls itself.
+func (x *exchange) isStream(h http.Header) bool {
+	media := mediaOf(h)
+	return media == "text/event-stream" || (x.req.Stream && media != "application/json")
+}
+
+func mediaOf(h http.Header) string {
+	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
+	return strings.TrimSpace(media)
 }
 
 // limits are those of an attempt: the settings in force, where this gateway was not made with
@@ -187,8 +206,7 @@ func foreign(status int, h http.Header, body []byte) string {
 
 // isPage reports whether a body is a web page.
 func isPage(h http.Header, body []byte) bool {
-	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
-	return strings.TrimSpace(media) == "text/html" || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
+	return mediaOf(h) == "text/html" || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
 }
 
 // errorText is an error's body as it is judged. Of JSON that has not come whole it is an
@@ -323,7 +341,7 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 		x.unpin()
 	}
 	x.report.outcome = "served"
-	last := lesson{served: err == nil && x.heals(i)}
+	last := lesson{served: err == nil && x.heals(i), began: a.began}
 	if t.unlearnt {
 		last.answer = a
 	}

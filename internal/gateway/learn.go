@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/provider"
@@ -34,19 +35,20 @@ func (x *exchange) together() {
 }
 
 func (x *exchange) rules(i int) account.Rules {
-	return account.Rules{BarePause: x.sit.Settings.BarePause, Overage: x.sit.Candidates[i].Account.Overage}
+	return account.Rules{BarePause: x.sit.Settings.BarePause, Overage: x.sit.Candidates[i].Account.Overage, FreshFor: x.sit.Settings.FreshFor}
 }
 
 // lesson is what an answer taught of its account.
 type lesson struct {
 	answer    *answer // its readings; nil when those were learnt before
 	rejection account.Rejection
-	served    bool // the request was answered well
+	served    bool // the request was answered well, by work that began at began
+	began     time.Time
 }
 
 // change is the lesson of candidate i as a change of state.
 func (x *exchange) change(i int, l lesson) func(account.State) (account.State, bool) {
-	rules, placed, now := x.rules(i), x.sit.Candidates[i].Placed, x.g.now()
+	rules, placed := x.rules(i), x.sit.Candidates[i].Placed
 	seen := placed
 	if l.rejection.Rejected() {
 		// The figures show no load that a refused request would have been. An account that refuses
@@ -72,9 +74,9 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 			next = next.Returned(placed)
 		}
 		if l.served {
-			next = next.Served(x.sit.Request.Ask(), now)
+			next = next.Served(x.sit.Request.Ask(), l.began)
 		}
-		return next, account.WorthStoring(s, next)
+		return next, account.WorthStoring(s, next, rules.Redate())
 	}
 }
 
@@ -98,7 +100,7 @@ func (x *exchange) forgetCommon(r account.Rejection) {
 	for _, i := range refusing {
 		err := x.fold(context.WithoutCancel(x.r.Context()), i, func(s account.State) (account.State, bool) {
 			next := s.Forget(thing, r.At)
-			return next, account.WorthStoring(s, next)
+			return next, account.WorthStoring(s, next, account.RedateEvery)
 		})
 		if err != nil {
 			x.g.log.Error("forget what every account refuses", "request", x.id, "error", err)

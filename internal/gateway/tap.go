@@ -69,12 +69,10 @@ type tap struct {
 
 func newTap(x *exchange, i int, a *answer) *tap {
 	h := a.resp.Header
-	media, _, _ := strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
-	media = strings.TrimSpace(media)
+	media := mediaOf(h)
 	t := &tap{x: x, i: i, a: a, dialect: x.dialect()}
 	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode < 300
-	// A request that asked for a stream gets one, whatever the answer calls itself.
-	t.events = media == "text/event-stream" || (x.req.Stream && media != "application/json")
+	t.events = x.isStream(h)
 	t.framed = media == "text/event-stream"
 	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
 		t.coded = true

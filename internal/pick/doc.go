@@ -8,7 +8,8 @@
 // window binds a request when it is the whole account's or the request's family's own.
 // An account is at the line when a binding window is at exclude_line or over, at its cap
 // when one is at 1 or over or was last read as rejected, and unread when there was never
-// a reading. A window past its reset counts as empty.
+// a reading. A window counts as empty past its reset, and where it was read as full
+// without a reset, five minutes after that.
 //
 // # Policy score
 //

@@ -12,7 +12,7 @@ import (
 // A window that the provider called rejected is full whatever figure stands beside it,
 // and so is one whose figure is not finite: what cannot be read must not win.
 func utilization(now time.Time, w account.Window) (float64, bool) {
-	if !w.ResetAt.IsZero() && !now.Before(w.ResetAt) {
+	if w.Lapsed(now) {
 		return 0, true
 	}
 	u := w.Utilization

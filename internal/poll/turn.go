@@ -189,11 +189,13 @@ func (r *running) look(ctx, process context.Context, t *turn) (account.Reading, 
 func (r *running) ask(ctx context.Context, t *turn, n int, call provider.Call) (account.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
+	sent := r.Now()
 	reply, err := r.Caller.Do(ctx, call, t.Account.BaseURL)
 	if err != nil {
 		return account.Reading{}, err
 	}
 	reading, err := t.looker.Looked(n, reply)
+	reading.Sent = sent
 	return reading.Cleaned(hidden.Clean), err
 }
 
@@ -223,13 +225,13 @@ func (r *running) renew(ctx, process context.Context, t *turn) error {
 
 // learn folds a reading into the account's state.
 func (r *running) learn(process context.Context, t *turn, reading account.Reading) {
-	rules := account.Rules{BarePause: r.settings.BarePause, Overage: t.Account.Overage}
+	rules := account.Rules{BarePause: r.settings.BarePause, Overage: t.Account.Overage, FreshFor: r.settings.FreshFor}
 	placed := t.State.Placed
 	unparked := false
 	folded, err := r.Store.Fold(context.WithoutCancel(process), t.Account.ID, t.State, func(s account.State) (account.State, bool) {
 		next := s.Observe(reading, placed, rules).LoginOf(t.credential.Principal)
 		unparked = s.Parked != nil && next.Parked == nil
-		return next, account.WorthStoring(s, next)
+		return next, account.WorthStoring(s, next, rules.Redate())
 	})
 	if err != nil {
 		// Its clock stays as it was set before: the endpoint is not asked again at once.

@@ -119,7 +119,7 @@ func (j *job) end(ctx context.Context, s stand, reason string) error {
 	told := false
 	err := j.foldState(ctx, func(st account.State) (account.State, bool) {
 		next := st.Ends(e)
-		told = account.WorthStoring(st, next)
+		told = account.WorthStoring(st, next, account.RedateEvery)
 		return next, told
 	})
 	if err != nil {

@@ -117,7 +117,7 @@ func (j *job) welcome(ctx context.Context, g *grant) error {
 			return s, s.Generation != known
 		}
 		next := s.LoggedIn(g.next.Generation)
-		return next, account.WorthStoring(s, next)
+		return next, account.WorthStoring(s, next, account.RedateEvery)
 	})
 }
 

@@ -179,3 +179,27 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Field case marks-without-an-end: an empty reset, or one of zero seconds, is no reset, in
+// headers and at the usage endpoint.
+func TestEmptyResets(t *testing.T) {
+	for _, lines := range [][]string{
+		{"c-primary-reset-at: ", "c-primary-reset-after-seconds: 0"},
+		{"c-primary-reset-at: null", "c-primary-reset-after-seconds: 0"},
+		{"c-primary-reset-at: 0", "c-primary-reset-after-seconds: "},
+		{"c-primary-reset-after-seconds: 0.0"},
+	} {
+		h := headers(append(lines, "c-primary-used-percent: 42", "c-primary-window-minutes: 300")...)
+		r := openai.Provider{}.Read(h, t0)
+		if len(r.Windows) != 1 || r.Windows[0].Utilization != 0.42 || !r.Windows[0].ResetAt.IsZero() {
+			t.Errorf("%q: got %+v, want 42 %% and no reset", lines, r.Windows)
+		}
+	}
+	for _, reset := range []string{`"reset_at":null,"reset_after_seconds":0`, `"reset_at":0,"reset_after_seconds":0`, `"reset_after_seconds":null`} {
+		body := `{"rate_limit":{"allowed":true,"limit_reached":false,"primary_window":{"used_percent":42,"limit_window_seconds":18000,` + reset + `},"secondary_window":null}}`
+		r, err := openai.Provider{}.Looked(0, provider.Reply{Status: http.StatusOK, Body: []byte(body), At: t0})
+		if err != nil || len(r.Windows) != 1 || r.Windows[0].Utilization != 0.42 || !r.Windows[0].ResetAt.IsZero() {
+			t.Errorf("%s: got %+v, %v, want 42 %% and no reset", reset, r.Windows, err)
+		}
+	}
+}

@@ -81,7 +81,10 @@ func after(text string, at time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t, ok := limits.Instant(text+"s", at)
-	return t, ok && t.After(at)
+	if !ok || !t.After(at) {
+		return time.Time{}, false
+	}
+	return t, true
 }
 
 // planWindows reads every limit of a plan from headers: the main one, and any other that

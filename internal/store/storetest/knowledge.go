@@ -28,7 +28,7 @@ func fold(t *testing.T, s *store.Store, id account.ID, base store.StateRecord, r
 	t.Helper()
 	next, err := s.Fold(soon(t), id, base, func(st account.State) (account.State, bool) {
 		folded := st.Observe(r, 0, rules)
-		return folded, account.WorthStoring(st, folded)
+		return folded, account.WorthStoring(st, folded, account.RedateEvery)
 	})
 	if err != nil {
 		t.Errorf("fold: got %v, want no error", err)
