@@ -136,7 +136,7 @@ func (Provider) BodyMade(method, path string, _ body.Facts, data []byte) []provi
 		}
 		return made
 	}
-	return collections.Made(method, path, data, []string{"id"}, nil)
+	return collections.Made(method, path, data, []string{"id"}, []string{"session_id", "environment_id"})
 }
 
 // Links implements provider.Linker. The SDKs for Python (2.14.0) and TypeScript (1.14.0)

@@ -46,6 +46,10 @@ func TestObjects(t *testing.T) {
 		{"a delta", p.EventMade(facts, "content_block_delta", []byte(`{"delta":{"type":"input_json_delta","container":{"id":"c"}}}`)), nil},
 		{"a batch", p.BodyMade("POST", "/v1/messages/batches", facts, []byte(`{"id":"msgbatch_1"}`)), []provider.Object{{ID: "msgbatch_1", Keep: stored}}},
 		{"a file", p.BodyMade("POST", "/v1/files", facts, []byte(`{"id":"file_b"}`)), []provider.Object{{ID: "file_b", Keep: lasting}}},
+		{
+			"a run of a deployment and its session", p.BodyMade("POST", "/v1/deployments/depl_1/run", facts, []byte(`{"id":"drun_1","session_id":"sesn_1"}`)),
+			[]provider.Object{{ID: "drun_1", Keep: lasting}, {ID: "sesn_1", Keep: lasting}},
+		},
 		{"a count", p.BodyMade("POST", "/v1/messages/count_tokens", facts, []byte(`{"input_tokens":3}`)), nil},
 	} {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {

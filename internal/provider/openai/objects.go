@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -36,7 +37,7 @@ var collections = provider.Collections{
 	{Path: "/v1/videos/characters", Keep: provider.Lasting},
 	{Path: "/v1/videos", Keep: provider.Lasting, Makes: []string{"edits", "extensions", "remix"}},
 	{Path: "/v1/skills", Keep: provider.Lasting},
-	{Path: "/v1/agents/automations", Keep: provider.Lasting},
+	{Path: "/v1/agents/automations", Keep: provider.Lasting, Makes: []string{"invocations"}},
 	{Path: "/v1/agents/environments/templates", Keep: provider.Lasting},
 	{Path: "/v1/agents/environments", Keep: provider.Lasting},
 	{Path: "/v1/agents/sessions", Keep: provider.Lasting},
@@ -164,10 +165,28 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 		}
 		_ = json.Unmarshal(data, &event)
 		return event.Item.made()
+	case name == "thread.created", name == "agent.session.created", unnamed && bytes.Contains(data, []byte(`"agent.session.created"`)):
+		return begun(data)
 	case unnamed && f.Stored && bytes.Contains(data, []byte(`"chat.completion.chunk"`)):
 		return storedChat(data)
 	}
 	return nil
+}
+
+// begun is the thread of a run, or the session of an agent, that a stream begins with.
+func begun(data []byte) []provider.Object {
+	var event struct {
+		ID      text `json:"id"`
+		Session struct {
+			ID text `json:"id"`
+		} `json:"session"`
+	}
+	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	id := cmp.Or(event.Session.ID, event.ID)
+	if id == "" {
+		return nil
+	}
+	return []provider.Object{{ID: string(id), Keep: provider.Lasting}}
 }
 
 func storedChat(data []byte) []provider.Object {
@@ -181,9 +200,9 @@ func storedChat(data []byte) []provider.Object {
 }
 
 // others are the members by which the answer about one object tells of more: the results of
-// a batch and of tuning, the file that an upload became, the conversation of a response, and
-// the thread that a run began.
-var others = []string{"output_file_id", "error_file_id", "file.id", "conversation.id", "thread_id", "fine_tuned_model", "result_files"}
+// a batch and of tuning, the file that an upload became, the conversation of a response, the
+// thread that a run began, and the session that an automation began.
+var others = []string{"output_file_id", "error_file_id", "file.id", "conversation.id", "thread_id", "session_id", "fine_tuned_model", "result_files"}
 
 // BodyMade implements provider.Keeper. A finished batch tells of the files with its
 // results, and a completed upload of the file that it became.
@@ -200,5 +219,5 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 		}
 		return storedChat(data)
 	}
-	return collections.Made(method, path, data, []string{"id"}, others)
+	return collections.Made(method, path, data, []string{"id", "session.id"}, others)
 }

@@ -66,6 +66,8 @@ func TestEventMade(t *testing.T) {
 		{"the model's words are no event", "response.output_text.delta", `{"delta":"\"response.created\" {\"id\":\"resp_2\"}"}`, body.Facts{}, nil},
 		{"a stored chat", "", `{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[]}`, body.Facts{Stored: true}, []provider.Object{{ID: "chatcmpl-1", Keep: stored}}},
 		{"a chat is not stored by itself", "", `{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[]}`, body.Facts{}, nil},
+		{"the thread of a run", "thread.created", `{"id":"thread_1","object":"thread"}`, body.Facts{}, []provider.Object{{ID: "thread_1", Keep: lasting}}},
+		{"the session of an agent", "", `{"type":"agent.session.created","event_id":"e","session":{"id":"asess_1"}}`, body.Facts{}, []provider.Object{{ID: "asess_1", Keep: lasting}}},
 		{"not JSON", "response.created", `{`, body.Facts{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,6 +108,17 @@ func TestBodyMade(t *testing.T) {
 		{"a chat", "POST", "/v1/chat/completions", `{"id":"chatcmpl-1"}`, body.Facts{}, nil},
 		{"models", "GET", "/v1/models/gpt-5.5", `{"id":"gpt-5.5"}`, body.Facts{}, nil},
 		{"no JSON", "POST", "/v1/files", `file`, body.Facts{}, nil},
+		{
+			"a job that has ended", "GET", "/v1/fine_tuning/jobs/ftjob-1", `{"id":"ftjob-1","fine_tuned_model":"ft:gpt-5.5:me::1","result_files":["file-r","file-s"]}`, body.Facts{},
+			[]provider.Object{{ID: "ftjob-1", Keep: lasting}, {ID: "ft:gpt-5.5:me::1", Keep: lasting}, {ID: "file-r", Keep: lasting}, {ID: "file-s", Keep: lasting}},
+		},
+		{"a thread and its run", "POST", "/v1/threads/runs", `{"id":"run_1","thread_id":"thread_1"}`, body.Facts{}, []provider.Object{{ID: "run_1", Keep: lasting}, {ID: "thread_1", Keep: lasting}}},
+		{"a video made of another", "POST", "/v1/videos/video_1/remix", `{"id":"video_2"}`, body.Facts{}, []provider.Object{{ID: "video_2", Keep: lasting}}},
+		{"a session of live voice", "POST", "/v1/live/sessions", `{"session":{"id":"live_1"},"transport":{}}`, body.Facts{}, []provider.Object{{ID: "live_1", Keep: day}}},
+		{
+			"what an automation began", "POST", "/v1/agents/automations/auto_1/invocations", `{"id":"inv_1","session_id":"asess_1"}`, body.Facts{},
+			[]provider.Object{{ID: "inv_1", Keep: lasting}, {ID: "asess_1", Keep: lasting}},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, openai.Provider{}.BodyMade(tt.method, tt.path, tt.f, []byte(tt.data))); diff != "" {
@@ -123,6 +136,7 @@ func TestRemoved(t *testing.T) {
 		{"DELETE", "/v1/files", ""},
 		{"DELETE", "/v1/vector_stores/vs_1/files/file-a", ""},
 		{"DELETE", "/v1/models/ft-1", ""},
+		{"DELETE", "/v1/models/ft:gpt-5.5:me::1", "ft:gpt-5.5:me::1"},
 	} {
 		if got := (openai.Provider{}).Removed(tt.method, tt.path); got != tt.want {
 			t.Errorf("%s %s: got %q, want %q", tt.method, tt.path, got, tt.want)

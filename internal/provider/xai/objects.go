@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"holdfast/internal/body"
@@ -16,17 +17,22 @@ var collections = provider.Collections{
 	{Path: responses, Keep: provider.Stored, Verbs: []string{"compact"}},
 	{Path: "/v1/chat/deferred-completion", Keep: provider.Stored},
 	{Path: "/v1/videos", Keep: provider.Stored, Verbs: []string{"generations", "edits", "extensions"}},
-	{Path: "/v1/files", Keep: provider.Lasting},
+	{Path: "/v1/files", Keep: provider.Lasting, Verbs: []string{"uploadChunks"}, Makes: []string{"initialize"}},
 	{Path: "/v1/batches", Keep: provider.Lasting},
 	{Path: "/v1/collections", Keep: provider.Lasting},
+	{Path: "/v1/skills", Keep: provider.Lasting},
 	{Path: "/v1/custom-voices", Keep: provider.Lasting},
 	{Path: "/v1/documents", Keep: provider.Lasting, Verbs: []string{"search"}},
 }
 
+// spelled gives a path with its verb in a segment of its own: xAI has some behind a colon,
+// such as /v1/batches/ID:cancel.
+func spelled(path string) string { return strings.ReplaceAll(path, ":", "/") }
+
 // Names implements provider.Keeper. What a response continues decides before the files
 // that are given to it.
 func (Provider) Names(path, query string, f body.Facts) []string {
-	ids := collections.Named(path, query)
+	ids := collections.Named(spelled(path), query)
 	for _, id := range []string{f.PreviousResponseID, f.Conversation} {
 		if id != "" {
 			ids = append(ids, id)
@@ -37,11 +43,13 @@ func (Provider) Names(path, query string, f body.Facts) []string {
 
 // Lists implements provider.Keeper.
 func (Provider) Lists(method, path string) (time.Duration, bool) {
-	return collections.Lists(method, path)
+	return collections.Lists(method, spelled(path))
 }
 
 // Removed implements provider.Keeper.
-func (Provider) Removed(method, path string) string { return collections.Removed(method, path) }
+func (Provider) Removed(method, path string) string {
+	return collections.Removed(method, spelled(path))
+}
 
 // response is what tells of a stored response.
 type response struct {
@@ -84,7 +92,7 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 			return deferred(data)
 		}
 	}
-	return collections.Made(method, path, data, []string{"id", "file_id", "batch_id", "collection_id", "voice_id"}, []string{"output_file_id", "error_file_id"})
+	return collections.Made(method, spelled(path), data, []string{"id", "file_id", "batch_id", "collection_id", "voice_id"}, []string{"output_file_id", "error_file_id"})
 }
 
 func deferred(data []byte) []provider.Object {

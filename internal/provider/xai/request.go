@@ -88,7 +88,7 @@ func role(method, path string, f body.Facts) provider.Role {
 	case method == http.MethodPost && (path == responses || path == compact ||
 		belowAny(path, "/v1/completions", "/v1/complete", "/v1/embeddings", "/v1/images", "/v1/videos", "/v1/audio")):
 		return provider.Inference
-	case below(path, responses), collections.Has(path):
+	case below(path, responses), collections.Has(spelled(path)):
 		return provider.Stateful // of one object: read it, delete it
 	default:
 		return provider.Aside
