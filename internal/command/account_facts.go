@@ -8,6 +8,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/checkup"
 	"holdfast/internal/credential"
+	"holdfast/internal/presence"
 	"holdfast/internal/refresh"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
@@ -64,7 +65,7 @@ func facts(ctx context.Context, d *data, a account.Account, s account.State) (cr
 		if err != nil {
 			return credentialFacts{}, err
 		}
-		f.renewal(renewals[a.ID])
+		f.renewal(renewals[a.ID], d.presence)
 	}
 	if stored.Revision == 0 {
 		f.Missing = true
@@ -89,13 +90,23 @@ func facts(ctx context.Context, d *data, a account.Account, s account.State) (cr
 	return f, nil
 }
 
-func (f *credentialFacts) renewal(r store.Renewal) {
+func (f *credentialFacts) renewal(r store.Renewal, others refresh.Presence) {
 	f.RenewedAt, f.RenewalFailures, f.FailingSince = told(r.RenewedAt), r.Failures, told(r.FailingSince)
 	if r.Failures > 0 {
 		f.RenewalFailure, f.RetryAt = r.Failure, told(r.RetryAt)
 	}
 	if m := r.Spending; m != nil && m.By != "" {
-		f.RenewingSince, f.TakenOverAt = told(m.Since), told(m.Since.Add(refresh.TakeoverAfter))
+		after := refresh.TakeoverAfter
+		if others != nil {
+			switch others.Look(m.By) {
+			case presence.Here:
+				after = refresh.FrozenAfter
+			case presence.Gone:
+				after = 0
+			case presence.Unknown:
+			}
+		}
+		f.RenewingSince, f.TakenOverAt = told(m.Since), told(m.Since.Add(after))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/presence"
+	"holdfast/internal/refresh"
 	"holdfast/internal/seal"
 	"holdfast/internal/store"
 	"holdfast/internal/store/sqlitestore"
@@ -27,12 +29,18 @@ const keyFile = "holdfast.key"
 // so a disk that stalls for some seconds does not fail it.
 const commandWithin = 15 * time.Second
 
+// presenceDir is where, in a data directory, processes that renew logins know each other by.
+const presenceDir = "renewing"
+
 // data is a data directory or a table, opened.
 type data struct {
 	*store.Store
 	// box opens what is sealed. For a table it asks a key service, so only those ask for it
 	// who need it.
 	box func(context.Context) (*seal.Box, error)
+	// presence has the processes of a directory know of each other; nil for a table, whose
+	// processes are on many machines.
+	presence refresh.Presence
 	// removeAlarm removes the alarm of an account by its name, and hearSilence turns on the
 	// one about a poller that has never made a round. They are nil for a directory, which has
 	// no alarms.
@@ -133,6 +141,7 @@ func openData(ctx context.Context, dir string) (_ *data, err error) {
 		return nil, err
 	}
 	d.box = func(context.Context) (*seal.Box, error) { return box, nil }
+	d.presence = presence.In(filepath.Join(dir, presenceDir))
 	return d, nil
 }
 

@@ -175,7 +175,7 @@ func polledOf(r poll.Report) polled {
 func (c *cli) refresher(d *data, log *slog.Logger) (*refresh.Refresher, error) {
 	return refresh.New(refresh.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
-		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version,
+		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version, Presence: d.presence,
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"holdfast/internal/gateway"
 	"holdfast/internal/logging"
+	"holdfast/internal/refresh"
 )
 
 const (
@@ -99,9 +100,11 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 		return errors.Join(err, d.Close())
 	}
 	stopped := keepCounts(ctx, handler, log)
+	rescued := keepRescuing(ctx, logins, log)
 	stopPolling, polled := c.keepPolling(ctx, poller, logins, log)
 	err = c.serveOn(ctx, listener, handler, log, stopPolling)
 	polled()
+	rescued()
 	stopped()
 	handler.Close()
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), renewalWithin)
@@ -145,6 +148,31 @@ func keepCounts(ctx context.Context, handler *gateway.Gateway, log *slog.Logger)
 		}
 	})
 	return func() { close(stop); done.Wait() }
+}
+
+// rescueEvery is how often a server looks for renewals of logins that another process of this
+// machine began and did not live to end. It is well within what issuers forgive.
+const rescueEvery = 5 * time.Second
+
+// keepRescuing ends such renewals, now and then. What it returns stops it.
+func keepRescuing(ctx context.Context, logins *refresh.Refresher, log *slog.Logger) func() {
+	ctx, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(rescueEvery)
+		defer tick.Stop()
+		for {
+			if err := logins.Rescue(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("end a renewal that another process began", "error", err)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { stop(); done.Wait() }
 }
 
 // serveOn serves on a listener until ctx ends or the program is interrupted, and says so.

@@ -30,6 +30,11 @@ func (j *job) exchange(ctx context.Context, s stand, again bool) (credential.Cre
 	}
 	ctx = context.WithoutCancel(ctx) // each step is bounded by itself
 
+	if j.Presence != nil {
+		if err := j.Presence.Announce(j.holder); err != nil { // then others wait longer
+			j.Log.Debug("announce that a login is being renewed", "account", j.account.Name, "error", err)
+		}
+	}
 	since := j.Now()
 	marking := s.renewal
 	marking.Spending = &store.Spending{Token: s.token, Generation: s.stored.Generation, By: j.holder, Since: since.UTC(), Lost: again}

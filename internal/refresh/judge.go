@@ -7,23 +7,30 @@ import (
 	"time"
 
 	"holdfast/internal/credential"
+	"holdfast/internal/presence"
 	"holdfast/internal/store"
 )
 
 const (
-	// TakeoverAfter and watchedFor are what it takes to send a token again that another
-	// process has marked and of which nothing is heard: the mark is that old by the clock,
+	// TakeoverAfter and watchedFor are what it takes to send a token again that a process
+	// elsewhere has marked and of which nothing is heard: the mark is that old by the clock,
 	// and this process itself has seen it unchanged for that long. A holder that lives is
-	// done within a minute. One that was put to sleep together with this machine finds its
-	// mark old by the clock, but watched for only as long as both were awake, which gives
+	// done within 90 s, two calls and what is stored around them, and most issuers take a
+	// token again for two minutes. One that was put to sleep together with this machine finds
+	// its mark old by the clock, but watched for only as long as both were awake, which gives
 	// it the time to save what it got.
-	TakeoverAfter = 10 * time.Minute
-	watchedFor    = 2 * time.Minute
+	TakeoverAfter = 100 * time.Second
+	watchedFor    = time.Minute
+	// FrozenAfter and frozenWatched are the same for a holder that is known to live on this
+	// machine: it is stopped, and may go on and save. One that is known to be gone is not
+	// waited for at all.
+	FrozenAfter   = 10 * time.Minute
+	frozenWatched = 2 * time.Minute
 	// silentFor is how long somebody else's mark, seen unchanged, is worth waiting for.
-	silentFor = time.Minute
+	silentFor = 45 * time.Second
 	// lateAfter is when a holder that was frozen before it sent its token must not send it
 	// any more: others may soon. Clocks of machines may differ by as much as is left.
-	lateAfter = TakeoverAfter / 2
+	lateAfter = 45 * time.Second
 
 	// Tries that brought nothing are backed off from: backoff, doubling up to maxBackoff.
 	backoff    = 5 * time.Second
@@ -111,6 +118,16 @@ type stance struct {
 	refused bool
 	// watched is for how long this process has seen the mark unchanged.
 	watched time.Duration
+	// other is how the process stands whose mark it is.
+	other presence.Standing
+}
+
+// patience is how old another's mark must be, and for how long seen, to be taken over.
+func (s stance) patience() (age, watched time.Duration) {
+	if s.other == presence.Here {
+		return FrozenAfter, frozenWatched
+	}
+	return TakeoverAfter, watchedFor
 }
 
 // judge decides what is to be done for whoever has s.held.
@@ -137,7 +154,12 @@ func (s stand) judge(now time.Time, us stance) verdict {
 			return s.unlessBackedOff(now, repeat)
 		}
 		return s.unlessBackedOff(now, begin)
-	case now.Sub(mark.Since) >= TakeoverAfter && us.watched >= watchedFor:
+	case us.other == presence.Gone:
+		return s.unlessBackedOff(now, repeat)
+	}
+	age, watched := us.patience()
+	switch {
+	case now.Sub(mark.Since) >= age && us.watched >= watched:
 		return repeat
 	case us.watched >= silentFor:
 		return silent
@@ -178,8 +200,12 @@ func (j *job) stance(s stand) stance {
 	if m := j.memory; m.watchedMark != s.renewal.Revision {
 		m.watchedMark, m.watchedSince = s.renewal.Revision, now
 	}
+	other := presence.Unknown
+	if m := s.renewal.Spending; j.Presence != nil && m != nil && m.By != "" && m.By != j.holder {
+		other = j.Presence.Look(m.By)
+	}
 	return stance{
-		holder: j.holder, sent: s.token != "" && j.memory.sent == s.token,
+		other: other, holder: j.holder, sent: s.token != "" && j.memory.sent == s.token,
 		refused: j.memory.refused[s.token] != "", watched: now.Sub(j.memory.watchedSince),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/internal/credential"
+	"holdfast/internal/presence"
 	"holdfast/internal/store"
 )
 
@@ -17,8 +18,8 @@ func TestJudge(t *testing.T) {
 	mark := func(by string, age time.Duration, lost bool) *store.Spending {
 		return &store.Spending{Token: "t", Generation: 2, By: by, Since: now.Add(-age), Lost: lost}
 	}
-	const old, young = 10 * time.Minute, 10*time.Minute - 1
-	const long, short = 2 * time.Minute, 2*time.Minute - 1
+	const old, young = 100 * time.Second, 100*time.Second - 1
+	const long, short = time.Minute, time.Minute - 1
 	for _, c := range []struct {
 		name   string
 		s      stand
@@ -38,11 +39,16 @@ func TestJudge(t *testing.T) {
 		{name: "backed off from until now", s: stand{renewal: store.Renewal{RetryAt: now}}, want: begin},
 		{name: "backed off from by a wrong clock", s: stand{renewal: store.Renewal{RetryAt: now.Add(time.Hour)}}, want: begin},
 		{name: "another's mark", s: stand{renewal: store.Renewal{Spending: mark("h", time.Second, false)}}, want: wait},
-		{name: "another's mark, watched for less than a minute", s: stand{renewal: store.Renewal{Spending: mark("h", time.Minute, false)}}, us: stance{watched: time.Minute - 1}, want: wait},
-		{name: "another's mark, silent for a minute", s: stand{renewal: store.Renewal{Spending: mark("h", time.Minute, false)}}, us: stance{watched: time.Minute}, want: silent},
+		{name: "another's mark, watched for less than 45 s", s: stand{renewal: store.Renewal{Spending: mark("h", time.Minute, false)}}, us: stance{watched: 45*time.Second - 1}, want: wait},
+		{name: "another's mark, silent for 45 s", s: stand{renewal: store.Renewal{Spending: mark("h", time.Minute, false)}}, us: stance{watched: 45 * time.Second}, want: silent},
 		{name: "another's, old but not watched", s: stand{renewal: store.Renewal{Spending: mark("h", old, false)}}, us: stance{watched: short}, want: silent},
 		{name: "another's, watched but not old", s: stand{renewal: store.Renewal{Spending: mark("h", young, false)}}, us: stance{watched: long}, want: silent},
 		{name: "another's, old and watched", s: stand{renewal: store.Renewal{Spending: mark("h", old, false)}}, us: stance{watched: long}, want: repeat},
+		{name: "of one that is gone", s: stand{renewal: store.Renewal{Spending: mark("h", 0, false)}}, us: stance{other: presence.Gone}, want: repeat},
+		{name: "of one that is gone, backed off from", s: stand{renewal: store.Renewal{Spending: mark("h", 0, false), RetryAt: now.Add(1)}}, us: stance{other: presence.Gone}, want: later},
+		{name: "of one that lives here, old but not watched", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute, false)}}, us: stance{watched: 2*time.Minute - 1, other: presence.Here}, want: silent},
+		{name: "of one that lives here, watched but not old", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute-1, false)}}, us: stance{watched: 2 * time.Minute, other: presence.Here}, want: silent},
+		{name: "of one that lives here, old and watched", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute, false)}}, us: stance{watched: 2 * time.Minute, other: presence.Here}, want: repeat},
 		{name: "another's, of a clock that is ahead", s: stand{renewal: store.Renewal{Spending: mark("h", -time.Hour, false)}}, us: stance{watched: long}, want: silent},
 		{name: "another's, on another token", s: stand{renewal: store.Renewal{Spending: &store.Spending{Token: "u", By: "h", Since: now}}}, want: begin},
 		{name: "ours, never sent", s: stand{renewal: store.Renewal{Spending: mark("us", 0, false)}}, want: begin},

@@ -97,7 +97,7 @@ func TestFrozenHolderIsWaitedFor(t *testing.T) {
 	thaw := b.frozen(b.refresher(nil))
 	other := b.impatient()
 	b.bad(other, refresh.ErrTransient)
-	b.clock.advance(10*time.Minute - time.Second) // the lease is over
+	b.clock.advance(refresh.TakeoverAfter - time.Second) // the lease is over
 	b.bad(other, refresh.ErrTransient)
 	if got, err := thaw(); err != nil || got.Generation != 2 {
 		t.Errorf("the holder: got generation %d and error %v, want 2", got.Generation, err)
@@ -114,7 +114,7 @@ func TestTakeoverNeedsBoth(t *testing.T) {
 	b.clock.advance(8 * time.Hour) // asleep
 	other := b.impatient()
 	b.bad(other, refresh.ErrTransient)
-	b.clock.advance(2*time.Minute - time.Second)
+	b.clock.advance(time.Minute - time.Second)
 	b.bad(other, refresh.ErrTransient)
 	b.counts(issuertest.Counts{Requests: 1, Exchanges: 1})
 	b.clock.advance(time.Second)
@@ -136,7 +136,7 @@ func TestLateGrantEndsTheParking(t *testing.T) {
 	thaw := b.frozen(b.refresher(nil))
 	other := b.impatient()
 	b.bad(other, refresh.ErrTransient)
-	b.clock.advance(10 * time.Minute)
+	b.clock.advance(refresh.TakeoverAfter)
 	b.issuer.Next(issuertest.Fault{Status: http.StatusBadRequest, Body: gone}) // an issuer that revokes nothing
 	b.bad(other, refresh.ErrOwner)
 	if got := b.parked(); got != refresh.ReasonAnswerLost {
@@ -170,7 +170,7 @@ func TestHeldUpBeforeSending(t *testing.T) {
 	b := begin(t, issuertest.Options{}, nil)
 	r := b.refresherWith(func(o *refresh.Options) {
 		o.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
-			b.clock.advance(5 * time.Minute) // while it connects
+			b.clock.advance(45 * time.Second) // while it connects
 			return http.DefaultTransport.RoundTrip(req)
 		})
 	})
@@ -242,7 +242,7 @@ func TestSaveFails(t *testing.T) {
 				t.Error("retry: got no error")
 			}
 			b.bad(other, refresh.ErrTransient)
-			b.clock.advance(9 * time.Minute)
+			b.clock.advance(refresh.TakeoverAfter - time.Second)
 			b.bad(other, refresh.ErrTransient) // the mark is as old as the last try
 		}
 		if got := r.Unsaved(); got != 1 {
@@ -352,7 +352,7 @@ func TestHolderWakesUpDuringTheTakeover(t *testing.T) {
 		})
 	})
 	b.bad(other, refresh.ErrTransient)
-	b.clock.advance(10 * time.Minute)
+	b.clock.advance(refresh.TakeoverAfter)
 	got, err := other.Renew(t.Context(), b.acct, credential.Credential{Generation: 1})
 	if err != nil && !errors.Is(err, refresh.ErrTransient) {
 		t.Errorf("got generation %d and error %v, want the holder's grant, now or at the next look", got.Generation, err)

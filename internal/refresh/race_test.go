@@ -107,7 +107,7 @@ func TestRaceWithTrouble(t *testing.T) {
 
 		thaw := b.frozen(first)
 		b.bad(other, refresh.ErrTransient)
-		b.clock.advance(10 * time.Minute)
+		b.clock.advance(refresh.TakeoverAfter)
 		b.good(other, 2) // takes over
 		if got, err := thaw(); err != nil || got.Generation != 2 {
 			t.Errorf("the late holder: got generation %d and error %v, want what is stored", got.Generation, err)

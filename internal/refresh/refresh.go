@@ -24,9 +24,10 @@
 // token's keyed hash is remembered, and it is never sent again. The access token beside it
 // goes on until it ends or is refused, and the account's state says so from now on (Ending);
 // then the account is parked.
-// A mark whose writer is silent is taken over when it is old by the clock AND this process
+// A mark whose writer is known to be gone, having been a process of this machine, is taken
+// over at once; one whose writer is silent, when it is old by the clock AND this process
 // itself has watched it unchanged for a while: see TakeoverAfter. The token is then sent
-// once, and if that is refused, the account is parked because an answer was lost.
+// once, and if that is refused, the login is lost because an answer was lost.
 //
 // # A grant that cannot be saved
 //
@@ -57,6 +58,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/apicall"
 	"holdfast/internal/credential"
+	"holdfast/internal/presence"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -91,6 +93,15 @@ func (e *LaterError) Error() string { return e.Err.Error() }
 // Unwrap leads to ErrTransient.
 func (e *LaterError) Unwrap() error { return e.Err }
 
+// Presence has the processes of a machine know of each other; presence.Directory is one.
+type Presence interface {
+	// Announce has others see that this process lives, by its name; Leave ends that.
+	Announce(name string) error
+	Leave(name string) error
+	// Look tells how the process of a name stands.
+	Look(name string) presence.Standing
+}
+
 // Options are what a Refresher is made of. Store, OpenBox and Renewers are required.
 type Options struct {
 	Store *store.Store
@@ -104,6 +115,8 @@ type Options struct {
 	// Log takes a line for every renewal; nil discards.
 	Log     *slog.Logger
 	Version string
+	// Presence tells of other processes on this machine; nil knows none.
+	Presence Presence
 	// Wait is how long Renew waits for another's renewal, one of this process included; 0
 	// stands for 15 s.
 	Wait time.Duration
@@ -270,6 +283,10 @@ func (j *job) try(ctx context.Context, held credential.Credential) (credential.C
 		got, err := j.close(ctx, s, verdict)
 		return got, true, err
 	}
+	if verdict == repeat && j.stance(s).other == presence.Gone {
+		// Its lease may last for a while. The mark is what keeps two from sending one token.
+		return j.exchange(ctx, s, true)
+	}
 	lease, ours, err := j.Store.TakeLease(ctx, store.RenewalLease(j.account.ID), j.holder, j.Now(), j.Now().Add(leaseFor))
 	if err != nil {
 		return none, true, fmt.Errorf("renew: %w: %w", ErrTransient, err)
@@ -311,9 +328,10 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 			ErrTransient, s.renewal.RenewedAt.Format(time.RFC3339), s.renewal.RenewedAt.Add(apart).Format(time.RFC3339))}
 	case silent:
 		since := s.renewal.Spending.Since
-		return credential.Credential{}, &LaterError{since.Add(TakeoverAfter), fmt.Errorf(
+		age, _ := j.stance(s).patience()
+		return credential.Credential{}, &LaterError{since.Add(age), fmt.Errorf(
 			"%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
-			ErrTransient, since.Format(time.RFC3339), since.Add(TakeoverAfter).Format(time.RFC3339))}
+			ErrTransient, since.Format(time.RFC3339), since.Add(age).Format(time.RFC3339))}
 	default:
 		return credential.Credential{}, &LaterError{s.renewal.RetryAt, fmt.Errorf("%w: the last try failed (%s), the next is at %s",
 			ErrTransient, s.renewal.Failure, s.renewal.RetryAt.Format(time.RFC3339))}

@@ -10,7 +10,9 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
+	"holdfast/internal/presence"
 	"holdfast/internal/store"
+	"holdfast/internal/vault"
 )
 
 // grant is a new credential on its way into the store.
@@ -214,12 +216,74 @@ func (r *Refresher) Close(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		err := r.Retry(ctx)
 		if r.Unsaved() == 0 {
+			r.leave()
 			return nil
 		}
 		if pause(ctx, attempt) != nil {
 			return fmt.Errorf("save the last renewed logins: %w", err)
 		}
 	}
+}
+
+// leave ends what Announce began: nothing of this process's is open any more.
+func (r *Refresher) leave() {
+	if r.Presence == nil {
+		return
+	}
+	if err := r.Presence.Leave(r.holder); err != nil {
+		r.Log.Debug("take back the announcement of a process", "error", err)
+	}
+}
+
+// Rescue brings renewals to an end that processes of this machine began and did not live to
+// end: within seconds, since most issuers forgive a token that comes again soon, and few
+// later. A server calls it when it begins and every few seconds. The error tells of those
+// that could not be ended now.
+func (r *Refresher) Rescue(ctx context.Context) error {
+	if r.Presence == nil {
+		return nil
+	}
+	view, err := r.Store.Read(ctx, store.Query{Catalog: true})
+	if err != nil {
+		return err
+	}
+	logins := map[account.ID]account.Account{}
+	for _, a := range view.Catalog.Accounts {
+		if a.Kind == account.Subscription {
+			logins[a.ID] = a
+		}
+	}
+	if len(logins) == 0 {
+		return nil
+	}
+	renewals, err := r.Store.Renewals(ctx, slices.Collect(maps.Keys(logins)))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for id, renewal := range renewals {
+		m := renewal.Spending
+		if m == nil || m.By == "" || m.By == r.holder || r.Presence.Look(m.By) != presence.Gone {
+			continue
+		}
+		if err := r.rescue(ctx, logins[id]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", logins[id].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Refresher) rescue(ctx context.Context, a account.Account) error {
+	box, err := r.OpenBox(ctx)
+	if err != nil {
+		return err
+	}
+	held, revision, err := vault.Vault{Store: r.Store, Box: box}.Load(ctx, a.ID)
+	if err != nil || revision == 0 {
+		return err
+	}
+	_, err = r.Renew(ctx, a, held)
+	return err
 }
 
 func (r *Refresher) retry(ctx context.Context, a account.Account) error {
