@@ -308,6 +308,9 @@ func (x *exchange) deliver(i int, a *answer) account.Rejection {
 	relay := x.relay(a)
 	relay.Tap, relay.MayHold, relay.NeedBody = t, t.judged, t.inference
 	t.begun = relay.Begun
+	if t.inference && !t.events { // its headers may come ahead, and all of it at the end of the work
+		relay.Limits.Idle = max(relay.Limits.Idle, relay.Limits.Headers)
+	}
 	if t.insertable {
 		relay.KeepAlive = t.dialect.KeepAlive()
 	}

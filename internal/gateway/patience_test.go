@@ -169,6 +169,34 @@ func TestUpstreamTimeout(t *testing.T) {
 	}
 }
 
+// Headers that come ahead of a plain answer make no difference to the time that its work may
+// take. Between the events of a stream there is less.
+func TestHeadersAhead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		up     slow
+		stream bool
+		whole  bool
+	}{
+		"fourteen minutes": {slow{body: 14 * time.Minute, media: "application/json", text: message}, false, true},
+		"longer":           {slow{body: 17 * time.Minute, media: "application/json", text: message}, false, false},
+		"a stream":         {slow{body: 7 * time.Minute, media: "text/event-stream", text: "event: message_stop\ndata: {}\n\n"}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQuiet(t, tt.up, nil)
+				var w *httptest.ResponseRecorder
+				func() {
+					defer func() { _ = recover() }() // how net/http has a connection broken off
+					w = q.ask(t.Context(), tt.stream)
+				}()
+				if whole := w != nil && w.Code == http.StatusOK && strings.HasSuffix(w.Body.String(), tt.up.text); whole != tt.whole {
+					t.Errorf("got a whole answer: %v, want %v", whole, tt.whole)
+				}
+			})
+		})
+	}
+}
+
 // The setting keep_alive says how often a silent stream is kept alive.
 func TestKeepAliveSetting(t *testing.T) {
 	for setting, want := range map[string]int{"": 3, "7s": 7, "0": 0} {
