@@ -64,10 +64,12 @@ func plainRefusal(r provider.Refusal) (http.Header, []byte) {
 	return http.Header{"Content-Type": {"application/json"}}, body
 }
 
+// unauthorized does not name the header of Anthropic's keys: where a message does, Claude
+// Code shows words of its own in its place.
 func unauthorized() provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.Unauthorized, Status: http.StatusUnauthorized,
-		Message: "holdfast: no valid client key was sent. Send one as bearer token or as x-api-key; `holdfast key create NAME` makes one.",
+		Message: "holdfast: no valid client key was sent. Send one as the bearer token or as the API key; `holdfast key create NAME` makes one.",
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,9 @@ func TestRefusalsSayNotToRetry(t *testing.T) {
 		r := b.do(c.ask)
 		if r.status != c.want || r.header.Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: got %d, X-Should-Retry %q, want %d, false\n%s", c.path, r.status, r.header.Get("X-Should-Retry"), c.want, r.body)
+		}
+		if strings.Contains(strings.ToLower(r.body), "x-api-key") { // for which Claude Code shows words of its own instead
+			t.Errorf("%s: got %s", c.path, r.body)
 		}
 	}
 }
