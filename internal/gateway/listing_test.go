@@ -323,3 +323,18 @@ func TestCallOfARealtimeSession(t *testing.T) {
 		t.Errorf("got %s, want tansy", r.account())
 	}
 }
+
+// A header names a user profile, which one account has.
+func TestUserProfileInTheHead(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	b.account("marlow").OnPath("/v1/user_profiles", jsonAnswer(http.StatusOK, nil, `{"id":"uprof_1"}`))
+	b.served(ask{path: "/anthropic/v1/user_profiles", body: `{}`})
+	b.prefer("juniper", "marlow")
+	if r := b.served(ask{header: http.Header{"Anthropic-User-Profile-Id": {"uprof_1"}}}); r.account() != "marlow" {
+		t.Errorf("got %s, want marlow", r.account())
+	}
+	if r := b.do(ask{text: "another", header: http.Header{"Anthropic-User-Profile-Id": {"uprof_2"}}}); r.status != http.StatusNotFound {
+		t.Errorf("nobody's: got %d, want it refused", r.status)
+	}
+}

@@ -38,7 +38,11 @@ func (x *exchange) nameObjects(byOwner bool) {
 		if !ok {
 			continue
 		}
-		for _, id := range p.Names(x.route.Path, x.r.URL.RawQuery, x.facts) {
+		ids := p.Names(x.route.Path, x.r.URL.RawQuery, x.facts)
+		if h, ok := p.(provider.HeadNamer); ok {
+			ids = append(slices.Clip(ids), h.HeadNames(x.r.Header)...)
+		}
+		for _, id := range ids {
 			x.named = append(x.named, named{provider: name, key: owner.Key(name, id)})
 		}
 	}

@@ -119,3 +119,51 @@ func TestBesideAConversation(t *testing.T) {
 	s.Candidates[0].Serves = false
 	check(t, s, placement.Begin(s), want{step: placement.Serve, who: "juniper", pin: placement.NoPin})
 }
+
+// What nobody is known to have goes where its conversation is, else to the one account that
+// could serve it; of several none is picked.
+func TestUnowned(t *testing.T) {
+	fine := func() placement.Situation { return situation(read(0, 0), read(0.9, 0.9)) }
+	refused := want{step: placement.Refuse, cause: placement.Unowned}
+	atJuniper := func(change placement.PinChange) want {
+		return want{step: placement.Serve, who: "juniper", pin: change}
+	}
+	for _, tt := range []struct {
+		name string
+		s    placement.Situation
+		edit func(*placement.Situation)
+		want want
+	}{
+		{"of several", fine(), nil, refused},
+		{"of several, one of them parked", situation(parked(), read(0, 0)), nil, refused},
+		{"of several, in a sub-agent", fine(), func(s *placement.Situation) {
+			p := pin.New(account.Account{ID: "juniper"}, false, t0, time.Hour)
+			s.Parent = &p
+		}, refused},
+		{"where its conversation is", pinnedTo(fine(), "juniper"), nil, atJuniper(placement.Keep)},
+		{"beside its conversation", pinnedTo(fine(), "juniper"), func(s *placement.Situation) { s.Pins = false }, atJuniper(placement.NoPin)},
+		{"where its conversation was", pinnedTo(fine(), "juniper"), func(s *placement.Situation) { s.Pin.ExpiresAt = t0 }, refused},
+		{"only one serves the path", fine(), func(s *placement.Situation) { s.Candidates[0].Serves = false }, atJuniper(placement.New)},
+		{"only one is allowed", fine(), func(s *placement.Situation) { s.Candidates[0].Allowed = false }, atJuniper(placement.New)},
+		{"none serves the path", fine(), func(s *placement.Situation) { s.Candidates[0].Serves, s.Candidates[1].Serves = false, false }, want{step: placement.Refuse, cause: placement.NoAccount}},
+		{
+			"its conversation's account is spent", pinnedTo(situation(read(0, 0), spent(t0, t0.Add(time.Hour))), "juniper"), nil,
+			want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), bound: true},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.s.Unowned = true
+			if tt.edit != nil {
+				tt.edit(&tt.s)
+			}
+			check(t, tt.s, placement.Begin(tt.s), tt.want)
+		})
+	}
+	s := pinnedTo(fine(), "juniper")
+	s.Unowned = true
+	if placement.CanMove(s, 1) {
+		t.Error("got an answer held back, though nobody else is asked")
+	}
+	s = rejected(s, account.Rejection{Kind: account.Throttle, At: t0, Until: t0.Add(3 * time.Minute)})
+	check(t, s, placement.After(s, 1, account.Rejection{Kind: account.Throttle, At: t0, Until: t0.Add(3 * time.Minute)}), want{step: placement.HandBack})
+}

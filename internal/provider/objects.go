@@ -48,6 +48,12 @@ type Keeper interface {
 	Removed(method, path string) string
 }
 
+// HeadNamer is the part of a provider some of whose requests name an object in their head.
+type HeadNamer interface {
+	// HeadNames returns the ids of objects that a request's headers name.
+	HeadNames(h http.Header) []string
+}
+
 // HeadKeeper is the part of a provider some of whose answers tell of an object in their head
 // alone.
 type HeadKeeper interface {

@@ -45,6 +45,18 @@ func (Provider) Names(path, query string, f body.Facts) []string {
 	return append(ids, f.Objects...)
 }
 
+// profileHeader names the user profile that a request is made for (the same SDKs). Every
+// account has profiles of its own.
+const profileHeader = "Anthropic-User-Profile-Id"
+
+// HeadNames implements provider.HeadNamer.
+func (Provider) HeadNames(h http.Header) []string {
+	if id := h.Get(profileHeader); id != "" {
+		return []string{id}
+	}
+	return nil
+}
+
 // Lists implements provider.Keeper.
 func (Provider) Lists(method, path string) (time.Duration, bool) {
 	return collections.Lists(method, path)

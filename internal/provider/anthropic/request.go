@@ -51,7 +51,8 @@ func (Provider) Dialect(path string) provider.Dialect { return provider.DialectO
 
 // Inspect implements provider.Provider.
 //
-// Bound are the requests that name a file or a container, which exist in one workspace.
+// Bound are the requests that name a file, a container or a user profile, which exist in one
+// workspace.
 // Nothing else in a Messages body can be read by one account only: encrypted_content
 // occurs in web search results alone, and signatures of thinking blocks are valid on every
 // account.
@@ -61,7 +62,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Model:  f.Model,
 		Family: Family(f.Model),
 		Stream: f.Stream,
-		Bound:  len(f.Objects) > 0,
+		Bound:  len(f.Objects) > 0 || h.Get(profileHeader) != "",
 		// The low-priority lane and the grace window belong to the account that offered
 		// them; elsewhere the header asks for what was never offered.
 		Stay: h.Get("Anthropic-Usage-Limit") != "",
