@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // net/http reads it once
+	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // net/http reads it once
 	os.Exit(m.Run())
 }
 

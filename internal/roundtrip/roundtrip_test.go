@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) {
 	// net/http reads these once.
-	os.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	os.Setenv("HTTPS_PROXY", "http://127.0.0.1:2")
-	os.Setenv("NO_PROXY", "inside.example")
+	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	_ = os.Setenv("HTTPS_PROXY", "http://127.0.0.1:2")
+	_ = os.Setenv("NO_PROXY", "inside.example")
 	os.Exit(m.Run())
 }
 
