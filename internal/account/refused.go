@@ -13,8 +13,17 @@ const FeatureMemory = time.Hour
 // the one that was asked: every request is refused there, so it binds every request.
 const FeatureRegion = "region"
 
-// FeatureVerification is what an organization lacks whose owner has not proved who he is.
-const FeatureVerification = "verified-organization"
+// FeatureAddress is lacking where the account serves other addresses than ours, and
+// FeatureOrganization where the organization or project that goes out with the account is
+// not its credential's. They bind every request too.
+const (
+	FeatureAddress      = "address"
+	FeatureOrganization = "organization"
+)
+
+// WhyUnverified is the rule of a refusal for an organization whose owner has not proved who
+// they are, as some models ask.
+const WhyUnverified = "unverified"
 
 // maxRefused bounds how many refusals of one thing are kept: clients name the models.
 const maxRefused = 64
@@ -78,7 +87,7 @@ func (r Refused) concerns(a Ask) bool {
 	switch {
 	case r.Limit != "":
 		return r.Model == a.Model && a.Size >= r.Size
-	case r.Feature == FeatureRegion:
+	case r.Feature == FeatureRegion, r.Feature == FeatureAddress, r.Feature == FeatureOrganization:
 		return true
 	case r.Feature != "":
 		for _, f := range a.Features {

@@ -11,6 +11,7 @@ type Facts struct {
 	// UserID is metadata.user_id when that is a string.
 	UserID             string
 	PromptCacheKey     string // prompt_cache_key
+	ServiceTier        string // service_tier
 	PreviousResponseID string // previous_response_id
 	Conversation       string // conversation, or conversation.id
 	SessionID          string // client_metadata.session_id

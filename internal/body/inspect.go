@@ -23,7 +23,7 @@ const (
 // found is what a scan came across. Where a member comes twice, the later one replaces
 // what the earlier one left.
 type found struct {
-	model, maxTokens, userID, cacheKey, previous, conversation, session span
+	model, maxTokens, userID, cacheKey, tier, previous, conversation, session span
 
 	stream, encrypted, title, stored, unstored bool
 
@@ -129,6 +129,8 @@ func (s *scanner) member(name []byte, i, depth int) int {
 		return s.within(i, depth, (*scanner).metadataMember)
 	case "prompt_cache_key":
 		s.cacheKey, i = s.str(i, depth)
+	case "service_tier":
+		s.tier, i = s.str(i, depth)
 	case "previous_response_id":
 		s.previous, i = s.str(i, depth)
 	case "conversation":
@@ -373,6 +375,7 @@ func (s *scanner) facts() Facts {
 		Stream:             s.stream,
 		UserID:             s.id(s.userID),
 		PromptCacheKey:     s.id(s.cacheKey),
+		ServiceTier:        s.id(s.tier),
 		PreviousResponseID: s.id(s.previous),
 		Conversation:       s.id(s.conversation),
 		SessionID:          s.id(s.session),

@@ -39,6 +39,7 @@ var wireBodies = map[string]string{
 			{"type":"reasoning","summary":[],"encrypted_content":"gAAAAAB"}],
 		"tools":[{"type":"function","name":"shell"},{"type":"web_search"}],"store":false,"stream":true,
 		"prompt_cache_key":"0199f0c0-0000-7000-8000-000000000001","client_metadata":{"session_id":"0199f0c0-0000-7000-8000-000000000001"}}`,
+	"responses of a tier":  `{"model":"gpt-5.5","input":"Go on.","service_tier":"flex"}`,
 	"responses with state": `{"model":"gpt-5.5","input":"Go on.","previous_response_id":"resp_1","conversation":{"id":"conv_1"}}`,
 	"chat completions": `{"model":"grok-4.6","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello"}],
 		"tools":[{"type":"function","function":{"name":"shell"}}],"stream":false}`,
@@ -57,6 +58,7 @@ func TestFacts(t *testing.T) {
 			Model: "gpt-5.5", Stream: true, Messages: 3, FirstUser: "Fix the build.", Encrypted: true, Unstored: true,
 			PromptCacheKey: "0199f0c0-0000-7000-8000-000000000001", SessionID: "0199f0c0-0000-7000-8000-000000000001",
 		},
+		"responses of a tier":  {Model: "gpt-5.5", FirstUser: "Go on.", ServiceTier: "flex"},
 		"responses with state": {Model: "gpt-5.5", FirstUser: "Go on.", PreviousResponseID: "resp_1", Conversation: "conv_1"},
 		"chat completions":     {Model: "grok-4.6", Messages: 2, FirstUser: "Hello"},
 		"title": {

@@ -25,6 +25,7 @@ func reference(data []byte) body.Facts {
 		Stream:             string(root["stream"]) == "true",
 		UserID:             id(members(root["metadata"])["user_id"]),
 		PromptCacheKey:     id(root["prompt_cache_key"]),
+		ServiceTier:        id(root["service_tier"]),
 		PreviousResponseID: id(root["previous_response_id"]),
 		Conversation:       id(root["conversation"]),
 		SessionID:          id(members(root["client_metadata"])["session_id"]),

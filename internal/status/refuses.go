@@ -56,7 +56,11 @@ func (a Account) cure(r account.Refused) string {
 		return "send its requests to the host of its region: holdfast account login " + a.Name + " --base-url URL"
 	case r.Limit != "":
 		return "raise the limit at " + at + ", or send less in one request; smaller requests are served" + asks
-	case r.Feature == account.FeatureVerification:
+	case r.Feature == account.FeatureAddress:
+		return "allow the address that its requests come from at " + at + asks
+	case r.Feature == account.FeatureOrganization:
+		return "give it the organization and project of its key: holdfast account login " + a.Name + " --organization ID --project ID"
+	case r.Why == account.WhyUnverified:
 		return "verify the organization at " + at + asks
 	case r.Tier != "":
 		return "have the tier opened for it at " + at + ", or leave it to other accounts" + asks
@@ -72,6 +76,10 @@ func (r Refuses) Text(at time.Time) string {
 	switch {
 	case r.Feature == account.FeatureRegion:
 		what = "everything at this host"
+	case r.Feature == account.FeatureAddress:
+		what = "everything from this address"
+	case r.Feature == account.FeatureOrganization:
+		what = "everything for this organization or project"
 	case r.Feature != "":
 		what = Plain(r.Feature)
 	case r.Limit != "":

@@ -305,7 +305,9 @@ func TestRefuses(t *testing.T) {
 	for _, r := range []account.Refused{
 		refused(account.Thing{Feature: "long-context"}, 30, "long-context"),
 		refused(account.Thing{Feature: account.FeatureRegion}, 30, "region"),
-		refused(account.Thing{Feature: account.FeatureVerification}, 30, "unverified"),
+		refused(account.Thing{Model: "v"}, 30, account.WhyUnverified),
+		refused(account.Thing{Feature: account.FeatureAddress}, 30, "address"),
+		refused(account.Thing{Feature: account.FeatureOrganization}, 30, "organization"),
 		refused(account.Thing{Model: "m"}, 30, "model-access"),
 		refused(account.Thing{Model: "m", Tier: "priority"}, 30, "tier"),
 		refused(account.Thing{Model: "m", Limit: account.Tokens}, 30, "request-too-large"),
@@ -324,9 +326,11 @@ func TestRefuses(t *testing.T) {
 		"refuses requests for m that are larger than its limit of tokens (request-too-large)" + until + "raise the limit at claude.ai, or send less in one request; smaller requests are served" + asks,
 		"refuses tier flex of model m (throttle), as far as is known until 2027-03-04 10:16Z (in 1m)",
 		"refuses tier priority of model m (tier)" + until + "have the tier opened for it at claude.ai, or leave it to other accounts" + asks,
+		"refuses model v (unverified)" + until + "verify the organization at claude.ai" + asks,
+		"refuses everything from this address (address)" + until + "allow the address that its requests come from at claude.ai" + asks,
 		"refuses long-context (long-context)" + until + "give it the permission, or the plan, at claude.ai, or leave it to other accounts" + asks,
+		"refuses everything for this organization or project (organization)" + until + "give it the organization and project of its key: holdfast account login marlow --organization ID --project ID",
 		"refuses everything at this host (region)" + until + "send its requests to the host of its region: holdfast account login marlow --base-url URL",
-		"refuses verified-organization (unverified)" + until + "verify the organization at claude.ai" + asks,
 	}
 	if diff := cmp.Diff(want, got.Remarks(t0)); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)

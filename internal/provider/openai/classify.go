@@ -74,31 +74,22 @@ func (c *refused) judge() account.Rejection {
 	if r := c.plan(); r.Rejected() {
 		return r
 	}
-	if c.failure.overloaded() {
-		return rule(account.Overload, "overload")
+	if c.status == http.StatusForbidden && c.failure.is("model_not_found") && len(c.limits.spentBuckets)+len(c.limits.untoldBuckets) > 0 {
+		// A project whose requests were exhausted has been answered so for speech, without a
+		// word on what remained. Limits are told of models that there are.
+		c.limits.spentBuckets = append(c.limits.spentBuckets, c.limits.untoldBuckets...)
+		return c.tooMany()
 	}
-	if name := c.failure.funds(); name != "" {
-		return rule(account.Funds, name)
-	}
-	switch {
-	case c.failure.tooLarge():
-		return rule(account.ClientFault, "request-too-large")
-	case c.failure.encrypted():
-		return rule(account.ClientFault, "encrypted-content")
-	case c.failure.elsewhere():
-		return rule(account.ClientFault, "other-organization")
+	if r, known := c.failure.known(c.status); known {
+		return c.means(r)
 	}
 	switch c.status {
 	case http.StatusTooManyRequests:
 		return c.tooMany()
-	case http.StatusUnauthorized:
-		return c.unauthorized()
 	case http.StatusPaymentRequired:
 		return rule(account.Funds, "payment-required")
 	case http.StatusForbidden:
 		return c.forbidden()
-	case http.StatusBadRequest:
-		return c.badRequest()
 	}
 	if c.status >= 500 {
 		return rule(account.Overload, "overload")
@@ -108,10 +99,6 @@ func (c *refused) judge() account.Rejection {
 
 func rule(kind account.RejectionKind, name string) account.Rejection {
 	return account.Rejection{Kind: kind, Rule: name}
-}
-
-func lacking(name, feature string) account.Rejection {
-	return account.Rejection{Kind: account.Entitlement, Rule: name, Feature: feature}
 }
 
 // plan judges what is about the allowance of a ChatGPT plan. The zero Rejection means that
@@ -223,17 +210,43 @@ func (c *refused) tooMany() account.Rejection {
 		reset, _ := c.failure.reset(c.At)
 		return c.windows(spent, reset)
 	}
+	if r := c.tooLarge(); r.Rejected() {
+		return r
+	}
 	until, told := c.until()
+	if tier := c.Request.Tier; tier != "" && (len(c.limits.spentBuckets) == 0 || c.failure.is(unavailable)) {
+		// No budget of the model is spent: only what yields to others, or pays to go first, has
+		// no room for now.
+		return account.Rejection{Kind: account.Throttle, Rule: "tier-limit", Until: until, Tier: tier}
+	}
 	limited := told || c.limits.bucket || len(c.limits.plan) > 0
-	if !limited && !c.failure.is("slow_down") {
+	if !limited && !c.failure.is(slowDown, unavailable) {
 		return rule(account.Bare, "bare")
 	}
 	r := account.Rejection{Kind: account.Throttle, Rule: "throttle", Until: until}
 	if c.Kind != account.Subscription {
 		r.Rule, r.PerModel = "key-limit", true // a key's limits are each of one model
 	}
-	if c.failure.is("slow_down") {
+	if c.failure.is(slowDown) {
 		r.Rule = "slow-down"
+	}
+	return r
+}
+
+// tooLarge is the refusal of a request that alone is more than a limit, so that no waiting
+// helps: its message says so, or the budget of tokens was refused while it was full. The zero
+// Rejection means that it is not.
+func (c *refused) tooLarge() account.Rejection {
+	limit, _ := count(c.Header.Get(bucketPrefix + "Limit-Tokens"))
+	remaining, told := count(c.Header.Get(bucketPrefix + "Remaining-Tokens"))
+	full := told && limit > 0 && remaining >= limit && c.failure.is("tokens")
+	allowed, requested, sized := c.failure.sizes()
+	if !c.failure.says("request too large") && !full && (!sized || requested <= allowed) {
+		return account.Rejection{}
+	}
+	r := account.Rejection{Kind: account.TooLarge, Rule: "request-too-large", Limit: account.Tokens, LimitTokens: limit}
+	if sized {
+		r.LimitTokens, r.Requested = allowed, requested
 	}
 	return r
 }
@@ -256,42 +269,11 @@ func (c *refused) until() (time.Time, bool) {
 	return c.failure.wait(c.At)
 }
 
-func (c *refused) unauthorized() account.Rejection {
-	switch {
-	case c.failure.says("you have insufficient permissions for this operation"):
-		return lacking("scope", Scope)
-	case c.failure.is(revoked...):
-		return rule(account.BadCredential, "login-ended")
-	case c.failure.is("invalid_api_key"):
-		return rule(account.BadCredential, "invalid-key")
-	default:
-		return rule(account.BadCredential, "unauthorized")
-	}
-}
-
+// forbidden is a 403 of which nothing is known. It speaks of what the credential may do more
+// often than of what the client wrote, which is refused under 400.
 func (c *refused) forbidden() account.Rejection {
-	switch {
-	case c.failure.is(revoked...), c.failure.is("invalid_api_key", "authentication_error"):
-		return c.unauthorized()
-	case c.failure.says("you have insufficient permissions for this operation"), c.failure.is("missing_scope"):
-		return lacking("scope", Scope)
-	case c.failure.is("model_not_found") && len(c.limits.spentBuckets)+len(c.limits.untoldBuckets) > 0:
-		// A project whose requests were exhausted has been answered so for speech, without a
-		// word on what remained. Limits are told of models that there are.
-		c.limits.spentBuckets = append(c.limits.spentBuckets, c.limits.untoldBuckets...)
-		return c.tooMany()
-	case c.failure.is("unsupported_country_region_territory"):
-		return rule(account.ClientFault, "region") // where the request comes from
-	default:
+	if c.Request.Role != provider.Inference {
 		return rule(account.ClientFault, "forbidden")
 	}
-}
-
-func (c *refused) badRequest() account.Rejection {
-	const without = "model is not supported when using codex with a chatgpt account"
-	if c.Request.Family != "" && c.failure.says("the '") && strings.Contains(c.failure.message, without) &&
-		slices.Contains(c.Request.Features, FeatureOf(c.Request.Family)) {
-		return lacking("model-not-in-plan", FeatureOf(c.Request.Family))
-	}
-	return rule(account.ClientFault, "client")
+	return rule(account.Access, "forbidden")
 }

@@ -126,10 +126,10 @@ func TestClassify(t *testing.T) {
 
 		{"too large for the limit", key, "gpt-4.1", 429, []string{"r-remaining-tokens: 30000", "retry-after: 3"},
 			failureBody("tokens", "rate_limit_exceeded", "Request too large for gpt-4.1 in organization org-example on tokens per min (TPM): Limit 30000, Requested 33345. The input or output tokens must be reduced."),
-			[]string{"rejection kind=client code=rate_limit_exceeded rule=request-too-large"}},
+			[]string{"rejection kind=too-large code=rate_limit_exceeded rule=request-too-large limit=tokens"}},
 		{"too large by its sizes", key, "gpt-4.1", 429, nil,
 			failureBody("tokens", "rate_limit_exceeded", "Rate limit reached for gpt-4.1: Limit 30,000, Used 0, Requested 33,345. Please try again in 6s."),
-			[]string{"rejection kind=client code=rate_limit_exceeded rule=request-too-large"}},
+			[]string{"rejection kind=too-large code=rate_limit_exceeded rule=request-too-large limit=tokens"}},
 
 		// money-or-access-lost-under-an-odd-status
 		{"quota", key, "gpt-5.5", 429, []string{"r-remaining-tokens: 9", "retry-after: 3"}, quota, []string{"rejection kind=funds code=insufficient_quota rule=insufficient-quota"}},
@@ -157,21 +157,29 @@ func TestClassify(t *testing.T) {
 			[]string{"rejection kind=credential code=token_revoked rule=login-ended"}},
 		{"a header that cannot be read", sub, "gpt-5.5", 401, []string{"x-error-json: %%%"}, "", []string{"rejection kind=credential rule=unauthorized"}},
 		{"token expired as 403", sub, "gpt-5.5", 403, nil, failureBody("invalid_request_error", "token_expired", "x"), []string{"rejection kind=credential code=token_expired rule=login-ended"}},
-		{"scope", key, "gpt-5.5", 401, nil, failureBody("invalid_request_error", "", "You have insufficient permissions for this operation. Missing scopes: model.request."), []string{"rejection kind=entitlement code=invalid_request_error rule=scope feature=scope"}},
-		{"the client's own organization", key, "gpt-5.5", 401, nil, failureBody("invalid_request_error", "mismatched_organization", "x"), []string{"rejection kind=client code=mismatched_organization rule=other-organization"}},
-		{"region", key, "gpt-5.5", 403, nil, failureBody("request_forbidden", "unsupported_country_region_territory", "x"), []string{"rejection kind=client code=unsupported_country_region_territory rule=region"}},
-		{"forbidden", key, "gpt-5.5", 403, nil, failureBody("invalid_request_error", "", "no"), []string{"rejection kind=client code=invalid_request_error rule=forbidden"}},
-		{"no such model, by 403", key, "gpt-5.5", 403, nil, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=client code=model_not_found rule=forbidden"}},
-		{"no such model, by 403, with room", key, "gpt-5.5", 403, []string{"r-remaining-project-requests: 2", "r-reset-project-requests: 20s"}, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=client code=model_not_found rule=forbidden"}},
+		{"scope", key, "gpt-5.5", 401, nil, failureBody("invalid_request_error", "", "You have insufficient permissions for this operation. Missing scopes: model.request."), []string{"rejection kind=access code=invalid_request_error rule=scope feature=scope:responses"}},
+		{"another organization than the key's", key, "gpt-5.5", 401, nil, failureBody("invalid_request_error", "mismatched_organization", "x"), []string{"rejection kind=access code=mismatched_organization rule=organization feature=organization"}},
+		{"country", key, "gpt-5.5", 403, nil, failureBody("request_forbidden", "unsupported_country_region_territory", "x"), []string{"rejection kind=client code=unsupported_country_region_territory rule=country"}},
+		{"forbidden", key, "gpt-5.5", 403, nil, failureBody("invalid_request_error", "", "no"), []string{"rejection kind=access code=invalid_request_error rule=forbidden"}},
+		{"no such model, by 403", key, "gpt-5.5", 403, nil, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=access code=model_not_found rule=model-access"}},
+		{"no such model, by 403, with room", key, "gpt-5.5", 403, []string{"r-remaining-project-requests: 2", "r-reset-project-requests: 20s"}, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=access code=model_not_found rule=model-access"}},
 
 		// client-fault-punishes-accounts
 		{"bad request", key, "gpt-5.5", 400, []string{"r-remaining-tokens: 0"}, failureBody("invalid_request_error", "", "You exceeded nothing."), []string{"rejection kind=client code=invalid_request_error rule=client"}},
-		{"no such model", key, "gpt-0", 404, nil, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=client code=model_not_found rule=client"}},
+		{"no such model", key, "gpt-0", 404, nil, failureBody("invalid_request_error", "model_not_found", "no"), []string{"rejection kind=access code=model_not_found rule=model-access"}},
+		{"a full budget refuses", key, "gpt-4.1", 429, []string{"r-limit-tokens: 30000", "r-remaining-tokens: 30000", "r-remaining-requests: 5"}, limited,
+			[]string{"rejection kind=too-large code=rate_limit_exceeded rule=request-too-large limit=tokens"}},
+		{"a token less than full", key, "gpt-4.1", 429, []string{"r-limit-tokens: 30000", "r-remaining-tokens: 29999"}, limited,
+			[]string{"rejection kind=throttle code=rate_limit_exceeded rule=key-limit per-model"}},
+		{"as large as the limit", key, "gpt-4.1", 429, nil,
+			failureBody("tokens", "rate_limit_exceeded", "Rate limit reached for gpt-4.1: Limit 30,000, Used 1, Requested 30,000. Please try again in 6s."),
+			[]string{"rejection kind=throttle code=rate_limit_exceeded rule=key-limit per-model until=2027-03-04T10:00:06Z"}},
+		{"too large, and no rate limit", key, "gpt-4.1", 413, nil, failureBody("invalid_request_error", "", "Request too large."), []string{"rejection kind=client code=invalid_request_error rule=client"}},
 		{"unprocessable", key, "gpt-5.5", 422, nil, "", []string{"rejection kind=client rule=client"}},
 		{"refused content", sub, "gpt-5.5", 400, nil, failureBody("invalid_request_error", "cyber_policy", "x"), []string{"rejection kind=client code=cyber_policy rule=client"}},
 		{"encrypted for another, variant", sub, "gpt-5.5", 400, nil, `{"error":{"message":"The encrypted content for item rs_1 could not be decrypted or parsed."}}`, []string{"rejection kind=client rule=encrypted-content"}},
 		{"the backend's own words", sub, "gpt-5.5", 400, nil, `{"detail":"Store must be set to false"}`, []string{"rejection kind=client rule=client"}},
-		{"a model that no plan has", sub, "gpt-4.1", 400, nil, `{"detail":"The 'gpt-4.1' model is not supported when using Codex with a ChatGPT account."}`, []string{"rejection kind=entitlement rule=model-not-in-plan feature=model:gpt-4.1"}},
+		{"a model that no plan has", sub, "gpt-4.1", 400, nil, `{"detail":"The 'gpt-4.1' model is not supported when using Codex with a ChatGPT account."}`, []string{"rejection kind=access rule=model-not-in-plan"}},
 		{"what the client wrote is not the provider's word", key, "gpt-5.5", 400, nil, failureBody("invalid_request_error", "", "Bad input: 'You exceeded your current quota'"), []string{"rejection kind=client code=invalid_request_error rule=client"}},
 
 		{"overloaded", key, "gpt-5.5", 503, nil, failureBody("service_unavailable_error", "server_is_overloaded", "x"), []string{"rejection kind=overload code=server_is_overloaded rule=overload"}},
@@ -280,8 +288,11 @@ func FuzzClassify(f *testing.F) {
 			if x.Rule == "" || !x.At.Equal(t0) {
 				t.Errorf("%d %q: got %+v, want a rule and the instant", status, text, x)
 			}
-			if (x.Kind == account.Entitlement) != (x.Feature != "") {
+			if x.Kind != account.Access && x.Feature != "" {
 				t.Errorf("%d %q: kind %s with feature %q", status, text, x.Kind, x.Feature)
+			}
+			if (x.Kind == account.TooLarge) != (x.Limit != "") {
+				t.Errorf("%d %q: kind %s with limit %q", status, text, x.Kind, x.Limit)
 			}
 			if x.Until.Before(t0) && !x.Until.IsZero() {
 				t.Errorf("%d %q: pauses until %v, before %v", status, text, x.Until, t0)

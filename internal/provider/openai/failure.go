@@ -208,18 +208,14 @@ func (f failure) wait(at time.Time) (time.Time, bool) {
 	return at.Add(min(d, limits.Furthest)), true
 }
 
-// tooLarge reports whether the request alone is more than the limit, so that no waiting
-// helps.
-func (f failure) tooLarge() bool {
-	if f.says("request too large") {
-		return true
-	}
+// sizes are how much the limit allows and how much the request needs, where the message
+// tells: "Limit 30000, Used 18928, Requested 11159".
+func (f failure) sizes() (limit, requested int64, told bool) {
 	m := sizes.FindStringSubmatch(f.message)
 	if m == nil {
-		return false
+		return 0, 0, false
 	}
-	// The sizes stand in a list: "Limit 30000, Used 18928, Requested 11159".
 	limit, known := count(strings.TrimRight(m[1], ","))
-	requested, told := count(strings.TrimRight(m[2], ","))
-	return known && told && requested > limit
+	requested, told = count(strings.TrimRight(m[2], ","))
+	return limit, requested, known && told
 }

@@ -10,12 +10,35 @@ import (
 	"holdfast/internal/provider"
 )
 
-// Scope is a right that the owner kept from a key when making it. No request lists it: a
-// refusal for it is one for that request.
-const Scope = "scope"
+// scopePrefix begins the name of a right that the owner kept from a key when making it.
+const scopePrefix = "scope:"
 
-// FeatureOf names the right to use a model family at all, which a plan may lack.
-func FeatureOf(family string) string { return "model:" + family }
+// right names the right to what is below a path, by the first segment below the root:
+// scope:responses.
+func right(path string) string {
+	rest, _ := strings.CutPrefix(path, root+"/")
+	first, _, _ := strings.Cut(rest, "/")
+	return scopePrefix + first
+}
+
+// rightOf is the right that a request needs.
+func rightOf(r provider.Request) string {
+	for _, f := range r.Features {
+		if strings.HasPrefix(f, scopePrefix) {
+			return f
+		}
+	}
+	return scopePrefix
+}
+
+// tier is the service tier that a client chose, empty for those that all accounts have.
+func tier(chosen string) string {
+	switch chosen {
+	case "auto", "default":
+		return ""
+	}
+	return chosen
+}
 
 const (
 	root        = "/v1"
@@ -67,9 +90,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		KnownBackground: isBackground(h),
 	}
 	r.Session, r.Source = sessionOf(h, f)
-	if r.Family != "" {
-		r.Features = []string{FeatureOf(r.Family)}
-	}
+	r.Tier, r.Features = tier(f.ServiceTier), []string{right(spelled(path))}
 	return r
 }
 

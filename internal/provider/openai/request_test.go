@@ -50,13 +50,13 @@ func TestRole(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	got := openai.Provider{}.Inspect("POST", "/v1/responses", http.Header{}, body.Facts{Model: "GPT-5.5-2026-03-01", Stream: true})
-	if got.Model != "GPT-5.5-2026-03-01" || got.Family != "gpt-5.5" || !got.Stream || !slices.Equal(got.Features, []string{"model:gpt-5.5"}) {
+	if got.Model != "GPT-5.5-2026-03-01" || got.Family != "gpt-5.5" || !got.Stream || !slices.Equal(got.Features, []string{"scope:responses"}) {
 		t.Errorf("got %+v, want the model as named, its family, a stream, and the right to the family", got)
 	}
 	if got.Bound || got.Stay || got.KnownBackground || got.Agent != "" {
 		t.Errorf("got %+v, want nothing more", got)
 	}
-	if got := (openai.Provider{}).Inspect("POST", "/v1/responses", http.Header{}, body.Facts{}); got.Features != nil || got.Family != "" {
+	if got := (openai.Provider{}).Inspect("POST", "/v1/responses", http.Header{}, body.Facts{}); got.Tier != "" || got.Family != "" {
 		t.Errorf("without a model: got %+v, want neither family nor features", got)
 	}
 }
