@@ -113,10 +113,15 @@ func (c *cli) add(ctx context.Context, d *data, a account.Account, got obtained)
 		return err
 	}
 	a.SecretHash = got.secretHash(box)
-	if _, err := old.AddAccount(a); err != nil {
+	planned, err := old.AddAccount(a)
+	if err != nil {
 		return err
 	}
-	got.Generation = 1
+	base := planned.Accounts[len(planned.Accounts)-1].BaseURL
+	a.BaseURL = base // as it is kept
+	if got.Generation = 1; !got.anywhere {
+		got.BaseURL = &base
+	}
 	v := vault.Vault{Store: d.Store, Box: box}
 	if _, err := v.Save(ctx, a.ID, got.Credential, 0); err != nil {
 		return err

@@ -136,6 +136,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	if err != nil {
 		return err
 	}
+	got.BaseURL = &at.BaseURL
 	if got.login != nil && a.SecretHash == hash && !held.Refresh.Empty() && !got.Refresh.Empty() {
 		return givenBefore(a.Name, got, held)
 	}
@@ -167,7 +168,8 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		}
 	}
 	if with.has(baseURLFlag) {
-		// First: whoever reads the new credential anew then finds its host, too.
+		// First, and no credential is shown to a host that it was not given for: until both are
+		// known, the account serves nothing.
 		if _, err := d.change(ctx, func(old catalog.Catalog) (catalog.Catalog, error) { return with.host(old, a.Name) }); err != nil {
 			return err
 		}

@@ -47,6 +47,8 @@ type obtained struct {
 	// login is set for an imported login; unchecked: its proof is left to its first use.
 	login     *credentialfile.Login
 	unchecked bool
+	// anywhere: it is no secret, and may be shown to whatever host its account has.
+	anywhere bool
 }
 
 // secretHash recognizes the credential when it is given again: a login by its refresh

@@ -150,14 +150,18 @@ func (c *cli) rescope(ctx context.Context, d *data, a account.Account, state sto
 		}
 		return next.LogIn(a.Name, hash, "")
 	}
-	if _, err := d.change(ctx, record); err != nil {
+	changed, err := d.change(ctx, record)
+	if err != nil {
+		return err
+	}
+	at, err := changed.Named(a.Name)
+	if err != nil {
 		return err
 	}
 	next := func(held credential.Credential) credential.Credential {
-		held.Scope = b.over(held.Scope)
+		held.Scope, held.BaseURL = b.over(held.Scope), &at.BaseURL
 		return held
 	}
-	// The host is recorded by now: whoever reads this credential anew finds both.
 	generation, err := c.replace(ctx, v, a, state, next, held, revision)
 	if err != nil {
 		return fmt.Errorf("the account's host is recorded, but not the rest; run this again: %w", err)

@@ -136,7 +136,10 @@ func TestScopeOfALogin(t *testing.T) {
 	if after.Scope != (credential.Scope{Workspace: "wrkspc_1"}) || after.Generation != before.Generation+1 {
 		t.Errorf("got %+v at generation %d", after.Scope, after.Generation)
 	}
-	after.Scope, after.Generation = before.Scope, before.Generation
+	if !after.MeantFor("http://127.0.0.1:9000") || after.MeantFor("") || !before.MeantFor("") || before.MeantFor("http://127.0.0.1:9000") {
+		t.Error("the login is not for the account's host alone")
+	}
+	after.Scope, after.BaseURL, after.Generation = before.Scope, before.BaseURL, before.Generation
 	if diff := cmp.Diff(before, after, cmp.Comparer(func(a, b credential.Secret) bool { return a == b })); diff != "" {
 		t.Errorf("the rest of the login (-before +after):\n%s", diff)
 	}

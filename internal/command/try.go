@@ -196,7 +196,7 @@ func (c *cli) prepareDemo(ctx context.Context, d *data, url string) error {
 			})
 		} else {
 			err = c.add(ctx, d, account.Account{Name: simulated.Name, Provider: account.Anthropic, BaseURL: upstream},
-				obtained{Credential: credential.Credential{Key: credential.NewSecret(simulated.Credential)}, kind: account.Key, plan: "simulated"})
+				obtained{Credential: credential.Credential{Key: credential.NewSecret(simulated.Credential)}, kind: account.Key, plan: "simulated", anywhere: true})
 		}
 		if err != nil {
 			return err

@@ -53,6 +53,9 @@ type Credential struct {
 	Principal string
 	// Scope says for whom at the provider the credential is used.
 	Scope Scope
+	// BaseURL is the account's base URL that the credential was given for: it is shown to no
+	// other host. Nil where that was not noted.
+	BaseURL *string
 	// Generation rises by one with every new secret and fences writes.
 	Generation int64
 }
@@ -73,6 +76,9 @@ func (c Credential) Bearer() Secret {
 	}
 	return c.Access
 }
+
+// MeantFor reports whether the credential may be shown to the host of an account's base URL.
+func (c Credential) MeantFor(baseURL string) bool { return c.BaseURL == nil || *c.BaseURL == baseURL }
 
 // Refused returns what is left of a login whose access token was refused, before its end
 // maybe: all but that token.
@@ -97,14 +103,15 @@ type plain struct {
 	Scopes    []string  `json:"scopes,omitempty"`
 	Principal string    `json:"principal,omitempty"`
 	Scope
-	Generation int64 `json:"generation"`
+	BaseURL    *string `json:"base_url,omitempty"`
+	Generation int64   `json:"generation"`
 }
 
 // Plaintext encodes the credential with its secrets, for sealing.
 func (c Credential) Plaintext() ([]byte, error) {
 	hidden.Remember(c.Key.text, c.Access.text, c.Refresh.text)
 	return json.Marshal(plain{
-		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Scope, c.Generation,
+		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Scope, c.BaseURL, c.Generation,
 	})
 }
 
@@ -117,6 +124,6 @@ func FromPlaintext(b []byte) (Credential, error) {
 	hidden.Remember(p.Key, p.Access, p.Refresh)
 	return Credential{
 		Key: NewSecret(p.Key), Access: NewSecret(p.Access), Refresh: NewSecret(p.Refresh), IssuedAt: p.IssuedAt,
-		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Scope: p.Scope, Generation: p.Generation,
+		ExpiresAt: p.ExpiresAt, ClientID: p.ClientID, Scopes: p.Scopes, Principal: p.Principal, Scope: p.Scope, BaseURL: p.BaseURL, Generation: p.Generation,
 	}, nil
 }

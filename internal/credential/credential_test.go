@@ -18,7 +18,7 @@ func full() credential.Credential {
 		Key: credential.NewSecret("key-EXAMPLE"), Access: credential.NewSecret("access-EXAMPLE"), Refresh: credential.NewSecret("refresh-EXAMPLE"),
 		IssuedAt: time.Date(2027, 3, 4, 2, 0, 0, 5, time.UTC), ExpiresAt: time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC),
 		ClientID: "client", Scopes: []string{"a", "b"}, Principal: "somebody", Generation: 7,
-		Scope: credential.Scope{Organization: "org-1", Project: "proj_1", Workspace: "wrkspc_1"},
+		Scope: credential.Scope{Organization: "org-1", Project: "proj_1", Workspace: "wrkspc_1"}, BaseURL: new(string),
 	}
 }
 

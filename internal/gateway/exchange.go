@@ -61,6 +61,8 @@ type exchange struct {
 	// unrenewedUntil is when that is tried again; zero if not known.
 	unrenewed      string
 	unrenewedUntil time.Time
+	// unrenewedHost: it is not for want of a renewal, but since its host is being changed.
+	unrenewedHost bool
 	// touched is the pin as a touch beside the answer left it.
 	touched atomic.Pointer[pin.Record]
 

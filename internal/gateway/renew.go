@@ -9,6 +9,10 @@ import (
 	"holdfast/internal/refresh"
 )
 
+// hostChanged is the rule by which a credential is kept back that was given for another host
+// than the account has, as far as is known here.
+const hostChanged = "host-changed"
+
 // credentialFor returns the credential to ask candidate i with: one that is known to have
 // expired is renewed before it is sent. The rejection says why there is none.
 func (x *exchange) credentialFor(i int) (credential.Credential, account.Rejection, error) {
@@ -107,6 +111,9 @@ func (x *exchange) withoutAnswer() provider.Refusal {
 func (x *exchange) comesBack() (provider.Refusal, bool) {
 	if x.unrenewed == "" {
 		return provider.Refusal{}, false
+	}
+	if x.unrenewedHost {
+		return busy("account "+x.unrenewed+" is being pointed at another host; try again", x.g.now()), true
 	}
 	return unrenewed(x.name, x.unrenewed, x.unrenewedUntil, x.g.now()), true
 }

@@ -149,6 +149,9 @@ func (x *exchange) attempt(i int) (last *answer, p placement.Plan, next bool) {
 	}
 	defer x.g.inFlight.enter(c.Account.ID)()
 	for resent := false; ; resent = true {
+		if !cred.MeantFor(c.Account.BaseURL) { // the owner is pointing it at another host, and one of the two is not known here yet
+			return x.rejected(i, nil, account.Rejection{Kind: account.Unrenewed, At: x.g.now(), Generation: cred.Generation, Rule: hostChanged})
+		}
 		a, err := x.send(i, cred)
 		if err != nil {
 			x.unreachable(err)
@@ -219,6 +222,7 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		r.Rule = st.Parked.Reason
 	}
 	if r.Kind == account.Unrenewed {
+		x.unrenewedHost = r.Rule == hostChanged
 		x.unrenewed, x.unrenewedUntil = x.sit.Candidates[i].Account.Name, r.Until
 	}
 	x.refusedFor = r.Kind

@@ -84,3 +84,38 @@ func TestScopeIsTheAccounts(t *testing.T) {
 		})
 	}
 }
+
+// A credential is shown to no host but the one that it was given for: not the new one to the
+// old host while the catalog in memory still names that, nor the old one to the new host.
+func TestCredentialIsForItsHost(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		b := newBench(t, "marlow")
+		if beside {
+			b.addAccount("juniper", account.Key)
+		}
+		b.prefer("marlow")
+		b.served(ask{session: session(1)})
+		other := upstreamtest.Start(t)
+		moved := other.Account("marlow", secret("marlow")+"-new")
+		b.save(account.Account{ID: "acc-marlow"}, credential.Credential{
+			Key: credential.NewSecret(secret("marlow") + "-new"), BaseURL: &other.URL, Generation: 2,
+		})
+		b.fold("marlow", func(s account.State) account.State { return s.LoggedIn(2) })
+		sent := b.sent()
+		switch r := b.do(ask{session: session(2)}); {
+		case beside && (r.status != http.StatusOK || r.account() != "juniper"):
+			t.Errorf("got %d from %s, want another account to serve", r.status, r.account())
+		case !beside && (r.status != http.StatusServiceUnavailable || r.errorKind() != "busy" || r.header.Get("Retry-After") != "1"):
+			t.Errorf("got %d %s, want 503 busy, and to hear when to try again", r.status, r.errorKind())
+		case !beside && b.sent() != sent:
+			t.Error("the old host was sent something")
+		}
+		if st := b.state("marlow"); st.Parked != nil || len(st.Blocks) != 0 {
+			t.Errorf("got %+v, want nothing against the account", st)
+		}
+		b.pointAt("marlow", other.URL)
+		if r := b.served(ask{session: session(1)}); r.account() != "marlow" || len(moved.Requests()) != 1 {
+			t.Errorf("got %s, and %d requests at the new host, want marlow and 1", r.account(), len(moved.Requests()))
+		}
+	}
+}

@@ -89,6 +89,10 @@ func (r *running) prepare(ctx context.Context, accounts []account.Account) error
 			r.Log.Error("open a credential", "account", a.Name, "error", err)
 			continue
 		}
+		if !t.credential.MeantFor(a.BaseURL) {
+			t.Trouble = "it is being pointed at another host"
+			continue
+		}
 		if t.looker != nil {
 			t.Watched = len(t.looker.Looks(a.Kind, t.credential)) > 0
 		}

@@ -67,6 +67,9 @@ func (j *job) stand(ctx context.Context, held credential.Credential) (stand, err
 	if s.stored, s.revision, err = j.vault.Load(ctx, j.account.ID); err != nil {
 		return stand{}, fmt.Errorf("renew: %w: %w", ErrTransient, err)
 	}
+	if !s.stored.MeantFor(j.account.BaseURL) {
+		return stand{}, fmt.Errorf("renew: %w: the account is being pointed at another host", ErrTransient)
+	}
 	s.token = j.hash(s.stored)
 	return s, nil
 }

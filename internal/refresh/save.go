@@ -99,7 +99,7 @@ func (j *job) save(ctx context.Context, g *grant) (superseded bool, err error) {
 		case revision > 0 && j.hash(stored) == g.token:
 			// The same login, written again, maybe with another scope.
 			g.revision = revision
-			g.next.Generation, g.next.Scope = stored.Generation+1, stored.Scope
+			g.next.Generation, g.next.Scope, g.next.BaseURL = stored.Generation+1, stored.Scope, stored.BaseURL
 		default:
 			return true, nil
 		}
