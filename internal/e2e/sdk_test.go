@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -256,5 +258,78 @@ func TestAnthropicSDKErrors(t *testing.T) {
 				t.Errorf("requests of the SDK: got %d, want %d", len(seen), c.requests)
 			}
 		})
+	}
+}
+
+// filePages answers a listing of files with pages of three of an account's own eight; a cursor
+// of another account's is refused.
+func filePages(owner string) upstreamtest.Script {
+	return func(r *upstreamtest.Request) upstreamtest.Answer {
+		query, _ := url.ParseQuery(r.Query)
+		from := 0
+		if after := query.Get("after"); after != "" {
+			if _, err := fmt.Sscanf(after, "file-"+owner+"%d", &from); err != nil {
+				return upstreamtest.Raw(http.StatusBadRequest, nil, []byte(`{"error":{"message":"no such file"}}`))(r)
+			}
+			from++
+		}
+		var data []string
+		for i := from; i < min(8, from+3); i++ {
+			data = append(data, fmt.Sprintf(`{"id":"file-%s%d","object":"file"}`, owner, i))
+		}
+		body := fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%v}`, strings.Join(data, ","), from+3 < 8)
+		return upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(body))(r)
+	}
+}
+
+// TestFilesOverSeveralPages is field case pages-of-one-listing with the SDK.
+func TestFilesOverSeveralPages(t *testing.T) {
+	b, client := openAIKeys(t)
+	b.one.OnPath("/v1/files", filePages("one"))
+	b.two.OnPath("/v1/files", filePages("two"))
+	var ids []string
+	pages := client.Files.ListAutoPaging(t.Context(), openai.FileListParams{Limit: openai.Int(3)})
+	for pages.Next() {
+		ids = append(ids, pages.Current().ID)
+		// Other work shifts the choice between two pages.
+		if len(ids)%3 == 0 {
+			if _, err := client.Responses.New(t.Context(), input(fmt.Sprint("hello ", len(ids)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := pages.Err(); err != nil || len(ids) != 8 || ids[0][:len("file-one")] != ids[7][:len("file-one")] {
+		t.Errorf("got %v, %v, want the eight files of one account", ids, err)
+	}
+}
+
+// TestResultsOfABatch is field case results-elsewhere with the SDK, which asks by path, and by
+// the link, as those for other languages do.
+func TestResultsOfABatch(t *testing.T) {
+	b := withAccounts(t)
+	const batch = "/v1/messages/batches"
+	for _, a := range []*upstreamtest.Account{b.one, b.two} {
+		a.OnPath(batch, upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(`{"id":"msgbatch_1","type":"message_batch","processing_status":"in_progress","results_url":null}`)))
+		a.OnPath(batch+"/msgbatch_1", upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/json"}},
+			[]byte(`{"id":"msgbatch_1","type":"message_batch","processing_status":"ended","results_url":"https://api.anthropic.com`+batch+`/msgbatch_1/results"}`)))
+		a.OnPath(batch+"/msgbatch_1/results", upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/x-jsonl"}}, []byte(`{"custom_id":"a","result":{"type":"canceled"}}`+"\n")))
+	}
+	b.serve()
+	client := anthropic.NewClient(anthropicoption.WithBaseURL(b.front.url), anthropicoption.WithAPIKey(b.key))
+	if _, err := client.Messages.Batches.New(t.Context(), anthropic.MessageBatchNewParams{}); err != nil {
+		t.Fatal(err)
+	}
+	told, err := client.Messages.Batches.Get(t.Context(), "msgbatch_1", anthropic.MessageBatchGetParams{})
+	// The proxy in front of the program hides what was asked, so the link leads past it.
+	if err != nil || !strings.HasPrefix(told.ResultsURL, "http://127.0.0.1:") {
+		t.Fatalf("got results at %q, %v, want them at the gateway", told.ResultsURL, err)
+	}
+	results := client.Messages.Batches.ResultsStreaming(t.Context(), "msgbatch_1", anthropic.MessageBatchResultsParams{})
+	if !results.Next() || results.Current().CustomID != "a" {
+		t.Errorf("got no results: %v", results.Err())
+	}
+	var raw *http.Response
+	if err := client.Get(t.Context(), told.ResultsURL, nil, &raw); err != nil || raw.StatusCode != http.StatusOK {
+		t.Errorf("at the link: got %v", err)
 	}
 }
