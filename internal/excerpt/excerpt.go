@@ -4,9 +4,10 @@
 // # What it keeps
 //
 // Structure, numbers, literals and the beginning of each string. A string is cut after
-// MaxText bytes. Once the excerpt is as long as its limit, further elements of arrays are
-// left out, and once it is twice as long, further members of objects too; what comes before,
-// and the members that stand beside or behind a large value, are there. So an id at the
+// MaxText bytes. Once the excerpt is as long as its limit, further elements of arrays and
+// further members of objects that are nested deep are left out, and once it is twice as long,
+// further members of any; what comes before, and the members that stand beside or behind a
+// large value, are there. So an id at the
 // beginning and a count at the end of a document are both found, whatever is between.
 //
 // An excerpt of a valid document is a valid document, also where the document has not ended:
@@ -23,6 +24,9 @@ const (
 	MaxText = 1 << 10
 	// maxScalar bounds a number or literal, in bytes; a longer one is null.
 	maxScalar = 64
+	// shallow is how deep an object may be nested whose members are kept for longest: a
+	// document, its response, the response's usage.
+	shallow = 3
 	// maxDepth bounds how deep what is kept is nested; what is deeper is null.
 	maxDepth = 100
 )
@@ -142,7 +146,7 @@ func (r *Reader) begins() {
 	case top == 0:
 		r.bad = len(r.out) > 0 // something is behind the document's end
 	case top == '{' && r.valued:
-	case top == '[' && len(r.out) > r.limit, top == '{' && len(r.out) > 2*r.limit:
+	case len(r.out) > r.limit && (top == '[' || len(r.open) > shallow || len(r.out) > 2*r.limit):
 		r.leaving = true
 		return
 	default:

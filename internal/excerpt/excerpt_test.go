@@ -60,10 +60,11 @@ func TestExcerptOfLargeDocuments(t *testing.T) {
 		fmt.Fprintf(&members, `"m%d":[1,2,3],`, i)
 	}
 	for name, middle := range map[string]string{
-		"a string": `"result":"` + strings.Repeat("A", 5<<20) + `",`,
-		"an array": `"output":[` + items + `{}],`,
-		"arrays":   `"output":[` + strings.Repeat(`[`, 50) + items + `1` + strings.Repeat(`]`, 50) + `],`,
-		"members":  `"map":{` + members.String() + `"z":1},`,
+		"a string":        `"result":"` + strings.Repeat("A", 5<<20) + `",`,
+		"an array":        `"output":[` + items + `{}],`,
+		"arrays":          `"output":[` + strings.Repeat(`[`, 50) + items + `1` + strings.Repeat(`]`, 50) + `],`,
+		"one deep object": `"tools":[{"schema":{` + members.String() + `"z":{}}}],`,
+		"members":         `"map":{` + members.String() + `"z":1},`,
 	} {
 		doc := `{"type":"response.completed","response":{"id":"resp_1",` + middle + `"usage":{"input_tokens":7}}}`
 		got := excerptOf(limit, 32<<10, doc)
