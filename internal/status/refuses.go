@@ -59,6 +59,9 @@ func (a Account) cure(r account.Refused) string {
 	case r.Feature == account.FeatureAddress:
 		return "allow the address that its requests come from at " + at + asks
 	case r.Feature == account.FeatureOrganization:
+		if a.Provider == account.Anthropic {
+			return "give it a workspace of its credential: holdfast account login " + a.Name + " --workspace ID"
+		}
 		return "give it the organization and project of its key: holdfast account login " + a.Name + " --organization ID --project ID"
 	case r.Why == account.WhyUnverified:
 		return "verify the organization at " + at + asks

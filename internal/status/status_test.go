@@ -329,7 +329,7 @@ func TestRefuses(t *testing.T) {
 		"refuses model v (unverified)" + until + "verify the organization at claude.ai" + asks,
 		"refuses everything from this address (address)" + until + "allow the address that its requests come from at claude.ai" + asks,
 		"refuses long-context (long-context)" + until + "give it the permission, or the plan, at claude.ai, or leave it to other accounts" + asks,
-		"refuses everything for this organization or project (organization)" + until + "give it the organization and project of its key: holdfast account login marlow --organization ID --project ID",
+		"refuses everything for this organization or project (organization)" + until + "give it a workspace of its credential: holdfast account login marlow --workspace ID",
 		"refuses everything at this host (region)" + until + "send its requests to the host of its region: holdfast account login marlow --base-url URL",
 	}
 	if diff := cmp.Diff(want, got.Remarks(t0)); diff != "" {

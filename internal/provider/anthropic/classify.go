@@ -3,6 +3,7 @@ package anthropic
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,24 +59,15 @@ type refused struct {
 }
 
 func (c *refused) judge() account.Rejection {
-	if c.status >= 500 || c.failure.kind == "overloaded_error" {
+	if c.status >= 500 {
 		return rule(account.Overload, "overload")
 	}
-	if name := c.failure.funds(); name != "" {
-		return rule(account.Funds, name)
-	}
-	if name, feature := c.failure.credits(c.Request); name != "" {
-		return lacking(name, feature)
+	if r := c.among(refusals); r.Rejected() {
+		return r
 	}
 	switch c.status {
 	case http.StatusTooManyRequests:
 		return c.tooMany()
-	case http.StatusUnauthorized:
-		return c.unauthorized()
-	case http.StatusPaymentRequired:
-		return rule(account.Funds, "payment-required")
-	case http.StatusForbidden:
-		return c.forbidden()
 	case http.StatusBadRequest:
 		return c.badRequest()
 	default:
@@ -91,45 +83,26 @@ func lacking(name, feature string) account.Rejection {
 	return account.Rejection{Kind: account.Entitlement, Rule: name, Feature: feature}
 }
 
-func (c *refused) unauthorized() account.Rejection {
-	if c.failure.says("oauth authentication is currently not supported") {
-		// The flag that logins need was there (Authorize), so it is this path that takes
-		// keys only. The credential is good.
-		return lacking("path-needs-key", KeyPath)
-	}
-	return rule(account.BadCredential, "unauthorized")
-}
-
-func (c *refused) forbidden() account.Rejection {
-	switch {
-	case c.failure.code == "token_expired", c.failure.kind == "authentication_error",
-		c.failure.says("oauth token has expired"):
-		return rule(account.BadCredential, "token-expired")
-	case c.failure.code == "oauth_scope_insufficient", c.failure.says("oauth token does not meet scope requirement"):
-		return lacking("scope", Scope)
-	default:
-		return rule(account.ClientFault, "forbidden") // the content, or where the request comes from
-	}
-}
-
 func (c *refused) badRequest() account.Rejection {
-	if name, feature := c.failure.extraUsage(c.Request); name != "" {
-		// An empty purse stops a request only because the plan's own window is spent, where
-		// the headers say so.
-		if r := c.spent(); r.Kind == account.WindowSpent {
-			return r
-		}
-		return lacking(name, feature)
+	r := c.among(extraUsages)
+	if !r.Rejected() {
+		return rule(account.ClientFault, "client")
 	}
-	return rule(account.ClientFault, "client")
+	if spent := c.spent(); spent.Kind == account.WindowSpent {
+		return spent
+	}
+	return r
 }
 
 func (c *refused) tooMany() account.Rejection {
 	if r := c.spent(); r.Rejected() {
 		return r
 	}
-	if name, feature := c.failure.extraUsage(c.Request); name != "" {
-		return lacking(name, feature)
+	if r := c.among(extraUsages); r.Rejected() {
+		return r
+	}
+	if r := c.tooLarge(); r.Rejected() {
+		return r
 	}
 	l := c.limits
 	until, told := limits.RetryAfter(c.Header, c.At)
@@ -160,6 +133,19 @@ func (c *refused) tooMany() account.Rejection {
 		r.Rule, r.PerModel = "key-acceleration", true
 	}
 	return r
+}
+
+// tooLarge is the refusal of a request that alone is more than a key's limit of input tokens:
+// the bucket was full when it was refused, so no waiting helps. How large the request was is
+// not told. The zero Rejection means that it is not.
+func (c *refused) tooLarge() account.Rejection {
+	const bucket = "Anthropic-Ratelimit-Input-Tokens-"
+	limit, _ := strconv.ParseInt(c.Header.Get(bucket+"Limit"), 10, 64)
+	remaining, err := strconv.ParseInt(c.Header.Get(bucket+"Remaining"), 10, 64)
+	if err != nil || limit <= 0 || remaining < limit || !strings.Contains(c.failure.message, "input tokens per minute") {
+		return account.Rejection{}
+	}
+	return account.Rejection{Kind: account.TooLarge, Rule: "request-too-large", Limit: account.InputTokens, LimitTokens: limit}
 }
 
 // spent looks for plan windows that refuse the request. The zero Rejection means none.

@@ -163,13 +163,14 @@ func TestClassify(t *testing.T) {
 		{"expired, as 403", sub, "claude-opus-5", 403, nil, failureBody("permission_error", "OAuth token has expired."), []string{"rejection kind=credential code=permission_error rule=token-expired"}},
 		{"authentication, as 403", sub, "claude-opus-5", 403, nil, failureBody("authentication_error", "Invalid"), []string{"rejection kind=credential code=authentication_error rule=token-expired"}},
 		{"401 without a body", sub, "claude-opus-5", 401, nil, "", []string{"rejection kind=credential rule=unauthorized"}},
-		{"403 about the content", key, "claude-opus-5", 403, nil, failureBody("permission_error", "This content is not allowed."), []string{"rejection kind=client code=permission_error rule=forbidden"}},
+		{"403 in general", key, "claude-opus-5", 403, nil, failureBody("permission_error", "Your API key does not have permission to use the specified resource."), []string{"rejection kind=access code=permission_error rule=forbidden"}},
 		{"403 of the edge", key, "claude-opus-5", 403, nil, "Request not allowed", []string{"rejection kind=client rule=forbidden"}},
 
 		// client-fault-punishes-accounts
 		{"400", key, "claude-opus-5", 400, nil, failureBody("invalid_request_error", "messages.2: `tool_result` block(s) that name no `tool_use`"), []string{"rejection kind=client code=invalid_request_error rule=client"}},
 		{"too long", key, "claude-opus-5", 400, nil, failureBody("invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"), []string{"rejection kind=client code=invalid_request_error rule=client"}},
-		{"404 of a marked model", key, "claude-opus-x[1m]", 404, nil, failureBody("not_found_error", "model: claude-opus-x[1m]"), []string{"rejection kind=client code=not_found_error rule=client"}},
+		{"404 of a marked model", key, "claude-opus-x[1m]", 404, nil, failureBody("not_found_error", "model: claude-opus-x[1m]"), []string{"rejection kind=access code=not_found_error rule=model-access"}},
+		{"404 of something else", key, "claude-opus-5", 404, nil, failureBody("not_found_error", "Not found"), []string{"rejection kind=client code=not_found_error rule=client"}},
 		{"413 of the edge", key, "claude-opus-5", 413, nil, "<html>too large</html>", []string{"rejection kind=client rule=client"}},
 		{"422", key, "claude-opus-5", 422, nil, failureBody("invalid_request_error", "No."), []string{"rejection kind=client code=invalid_request_error rule=client"}},
 		{"400 with headers of a spent window", sub, "claude-opus-5", 400, []string{"u-5h-status: rejected", "u-overage-status: allowed"}, failureBody("invalid_request_error", "No."), []string{"rejection kind=client code=invalid_request_error rule=client"}},
@@ -216,7 +217,7 @@ func TestClassifyInStream(t *testing.T) {
 		{"not found", nil, failureBody("not_found_error", "No."), "rejection kind=client code=not_found_error rule=client"},
 		{"too large", nil, failureBody("request_too_large", "No."), "rejection kind=client code=request_too_large rule=client"},
 		{"billing", nil, failureBody("billing_error", "No."), "rejection kind=funds code=billing_error rule=payment-required"},
-		{"permission", nil, failureBody("permission_error", "No."), "rejection kind=client code=permission_error rule=forbidden"},
+		{"permission", nil, failureBody("permission_error", "No."), "rejection kind=access code=permission_error rule=forbidden"},
 		{"limited under the headers of a good answer", []string{"u-status: allowed", "u-5h-status: allowed"}, failureBody("rate_limit_error", "Error"), "rejection kind=throttle code=rate_limit_error rule=throttle"},
 		{"limited without headers", nil, failureBody("rate_limit_error", "Error"), "rejection kind=bare code=rate_limit_error rule=bare"},
 		{"credits", nil, failureBody("rate_limit_error", "Usage credits are required for this model."), "rejection kind=entitlement code=rate_limit_error rule=credits-required feature=model:opus"},
@@ -269,7 +270,7 @@ func FuzzClassify(f *testing.F) {
 		if x.Rule == "" || !x.At.Equal(t0) {
 			t.Errorf("%d %q: got %+v, want a rule and the instant", status, text, x)
 		}
-		if (x.Kind == account.Entitlement) != (x.Feature != "") {
+		if x.Kind == account.Entitlement && x.Feature == "" || x.Kind != account.Entitlement && x.Kind != account.Access && x.Feature != "" {
 			t.Errorf("%d %q: kind %s with feature %q", status, text, x.Kind, x.Feature)
 		}
 		if x.Until.Before(t0) && !x.Until.IsZero() {

@@ -20,11 +20,10 @@ const (
 	// refuse it, or draw on paid extra usage for it.
 	ThirdParty = "third-party-client"
 	// ExtraUsage is paid extra usage for a reason that cannot be told from the request
-	// beforehand, KeyPath a path that takes keys only, Scope a scope that the login was not
-	// given. No request lists these three: a refusal for them is one for that request.
+	// beforehand, KeyPath a path that takes keys only. No request lists these two: a refusal
+	// for them is one for that request.
 	ExtraUsage = "extra-usage"
 	KeyPath    = "key-path"
-	Scope      = "scope"
 )
 
 // FeatureOf names the right to use a model family at all, which a plan may lack.

@@ -66,6 +66,7 @@ var refusals = []row{
 	{phrase: "you exceeded your current quota", kind: account.Funds, rule: "insufficient-quota"},
 	{phrase: "your account is not active, please check your billing", kind: account.Funds, rule: "billing-not-active"},
 	{phrase: "your openai account has been deactivated", kind: account.Funds, rule: "disabled"},
+	{phrase: "your access was terminated due to violation of our policies", kind: account.Funds, rule: "disabled"},
 
 	// What was encrypted for another account; walking on would end the same everywhere.
 	{word: "invalid_encrypted_content", kind: account.ClientFault, rule: "encrypted-content"},
