@@ -36,3 +36,24 @@ func TestRefusalsSayNotToRetry(t *testing.T) {
 		}
 	}
 }
+
+// A refusal, like an error in a stream, has the shape that clients of its path read; xAI's
+// own flat one where that is Responses or Chat Completions.
+func TestRefusalsSpeakTheDialectOfTheirPath(t *testing.T) {
+	b := newBench(t, "marlow")
+	wrong := http.Header{"Authorization": {"Bearer " + flip(b.key)}}
+	for path, begin := range map[string]string{
+		"/v1/messages":                   `{"type":"error","error":{"type":"authentication_error","message":"holdfast: `,
+		"/v1/complete":                   `{"type":"error","error":{"type":"authentication_error","message":"holdfast: `,
+		"/anthropic/v1/chat/completions": `{"error":{"message":"holdfast: `,
+		"/openai/v1/responses":           `{"error":{"message":"holdfast: `,
+		"/openai/v1/chat/completions":    `{"error":{"message":"holdfast: `,
+		"/xai/v1/messages":               `{"type":"error","error":{"type":"authentication_error","message":"holdfast: `,
+		"/xai/v1/responses":              `{"code":"unauthenticated","error":"holdfast: `,
+		"/xai/v1/chat/completions":       `{"code":"unauthenticated","error":"holdfast: `,
+	} {
+		if r := b.do(ask{path: path, header: wrong}); !strings.HasPrefix(r.body, begin) {
+			t.Errorf("%s: got %s, want %s…", path, r.body, begin)
+		}
+	}
+}
