@@ -65,6 +65,7 @@ func TestSecretsByValue(t *testing.T) {
 					return chatAsk(1, "gpt-5.5")
 				case account.XAI:
 					return chatAsk(1, "grok-4.5")
+				case account.Anthropic:
 				}
 				return ask{session: session(1), stream: true}
 			}
