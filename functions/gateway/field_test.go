@@ -213,3 +213,25 @@ func TestEveryAnswerIsOne(t *testing.T) {
 		})
 	}
 }
+
+// TestLinksLeadToTheFunctionURL is field case results-elsewhere behind the Function URL: a link
+// to a batch's results leads to the host that the client asked, over https.
+func TestLinksLeadToTheFunctionURL(t *testing.T) {
+	b := functiontest.New(t)
+	one := b.Account("one", 0.20)
+	b.Account("two", 0.50)
+	f := b.Serve()
+	const batches = "/v1/messages/batches"
+	answer := upstreamtest.Raw(http.StatusOK, http.Header{"Content-Type": {"application/json"}},
+		[]byte(`{"id":"msgbatch_1","results_url":"https://api.anthropic.com`+batches+`/msgbatch_1/results"}`))
+	one.OnPath(batches, answer)
+	one.OnPath(batches+"/msgbatch_1/cancel", answer)
+	for _, path := range []string{batches, batches + "/msgbatch_1/cancel"} {
+		for prefix := range map[string]bool{"": true, "/anthropic": true} {
+			got := f.Served(t, functiontest.Request{Path: prefix + path, Body: []byte(`{"requests":[]}`), Header: http.Header{"X-Forwarded-Host": {"id.lambda-url.example"}}})
+			if want := `{"id":"msgbatch_1","results_url":"https://id.lambda-url.example` + prefix + batches + `/msgbatch_1/results"}`; got.Body != want || got.Account() != "one" {
+				t.Errorf("%s%s: got %s from %s, want %s from one", prefix, path, got.Body, got.Account(), want)
+			}
+		}
+	}
+}

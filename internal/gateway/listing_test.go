@@ -26,6 +26,7 @@ type pages struct {
 	members   func(from, to, of int, ids []string) string    // of a page of the ids from:to
 	next      func(page map[string]any) (name, value string) // name is empty at the end
 	positions func(q url.Values, ids []string) (from, to int)
+	mods      []upstreamtest.Mod // of every answer
 }
 
 const pageSize = 3
@@ -84,6 +85,11 @@ func byID(asked string, told bool) pages {
 		},
 		positions: func(q url.Values, ids []string) (int, int) { return onward(q, ids, asked) },
 	}
+}
+
+func (p pages) with(mods ...upstreamtest.Mod) pages {
+	p.mods = mods
+	return p
 }
 
 func (p pages) of(provider account.Provider, path string) pages {
@@ -174,6 +180,8 @@ var ways = map[string]pages{
 	"OpenAI, after":            byID("after", false).of(account.OpenAI, "/v1/files"),
 	"OpenAI, last_id":          byID("after", true).of(account.OpenAI, "/openai/v1/vector_stores"),
 	"OpenAI, next":             byToken("page", "next").of(account.OpenAI, "/openai/v1/agents"),
+	"compressed":               byID("after", false).of(account.OpenAI, "/v1/files").with(upstreamtest.Gzip()),
+	"byte by byte":             byID("after", false).of(account.OpenAI, "/v1/files").with(upstreamtest.ByteWise()),
 	"Anthropic, after_id":      byID("after_id", true).of(account.Anthropic, "/anthropic/v1/messages/batches"),
 	"Anthropic, page":          byToken("page", "next_page").of(account.Anthropic, "/anthropic/v1/files"),
 	"Anthropic, page_token":    byToken("page_token", "next_page").of(account.Anthropic, "/anthropic/v1/skills"),
@@ -197,7 +205,7 @@ func TestPagesOfOneListing(t *testing.T) {
 			}
 			upstreamPath := p.path[strings.Index(p.path, "/v1/"):]
 			for _, who := range []string{"tansy", "thistle"} {
-				b.account(who).OnPath(upstreamPath, p.script(who))
+				b.account(who).OnPath(upstreamPath, p.script(who).With(p.mods...))
 			}
 			flip := func(page int) {
 				if page%2 == 0 {
@@ -275,7 +283,7 @@ func TestNobodysObject(t *testing.T) {
 				b.account(who).OnPath(path, jsonAnswer(http.StatusOK, nil, `{"id":"x1"}`))
 			}
 			r := b.do(plainAsk(tt.method, tt.path, tt.body))
-			if r.status != http.StatusNotFound || r.errorKind() != "not_found" || b.sent() != 0 || !strings.Contains(r.body, "--accounts tansy") {
+			if r.status != http.StatusNotFound || r.errorKind() != "not_found" || b.sent() != 0 || !strings.Contains(r.body, "one of tansy, thistle") {
 				t.Errorf("got %d %s %s after %d sends, want it refused", r.status, r.errorKind(), r.body, b.sent())
 			}
 			alone := plainAsk(tt.method, tt.path, tt.body)

@@ -272,8 +272,8 @@ func (x *exchange) unownedSays() string {
 			names = append(names, c.Account.Name)
 		}
 	}
-	return fmt.Sprintf("no %s account is known to have what this request names: it was made elsewhere, was only seen in a list, or was not used for long. Say which account has it, by a client key for that one alone: `holdfast key create NAME --accounts %s` (or another of %s).",
-		x.name, names[0], strings.Join(names[1:], ", "))
+	return fmt.Sprintf("no %s account is known to have what this request names: it was made elsewhere, was only seen in a listing, or was not used for long. Say which account has it by a client key for that one alone: `holdfast key create NAME --accounts ACCOUNT`, where ACCOUNT is one of %s.",
+		x.name, strings.Join(names, ", "))
 }
 
 // noOwner says why the owner of what a request names cannot serve it, ever or until the
