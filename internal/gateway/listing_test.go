@@ -346,3 +346,16 @@ func TestUserProfileInTheHead(t *testing.T) {
 		t.Errorf("nobody's: got %d, want it refused", r.status)
 	}
 }
+
+// What a model gave to a client's own tool may look like an object's id. A conversation that
+// goes on without a pin, a day later for example, is not lost for it.
+func TestWordsOfAModelAreNoObjects(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.prefer("marlow", "juniper")
+	history := `{"model":"claude-opus-5","max_tokens":10,"messages":[{"role":"user","content":"look at it"},
+		{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":{"file_id":"file_abc123"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"x"}]}]}`
+	if r := b.served(ask{session: session(1), body: history}); r.account() != "marlow" {
+		t.Errorf("got %s", r.account())
+	}
+}

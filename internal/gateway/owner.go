@@ -24,6 +24,9 @@ type named struct {
 	provider account.Provider
 	key      string       // owner.Key of its id
 	record   owner.Record // as read; zero when nobody knows whose it is
+	// perhaps: it stands in a body with a history, where a model's words for a client's own
+	// tool, which may look like an object's id, stand too.
+	perhaps bool
 }
 
 // nameObjects finds the objects that the request names. Where only their owner can tell
@@ -43,7 +46,8 @@ func (x *exchange) nameObjects(byOwner bool) {
 			ids = append(slices.Clip(ids), h.HeadNames(x.r.Header)...)
 		}
 		for _, id := range ids {
-			x.named = append(x.named, named{provider: name, key: owner.Key(name, id)})
+			perhaps := x.facts.Messages > 1 && slices.Contains(x.facts.Objects, id)
+			x.named = append(x.named, named{provider: name, key: owner.Key(name, id), perhaps: perhaps})
 		}
 	}
 }
@@ -259,9 +263,9 @@ func (o *objectsTold) forget(key string) {
 	delete(o.at, key)
 }
 
-// unowned reports whether the request names objects and nobody knows whose any is.
+// unowned reports whether the request surely names objects and nobody knows whose any is.
 func (x *exchange) unowned() bool {
-	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name })
+	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name && !n.perhaps })
 }
 
 // unownedSays tells what to do about an object that nobody knows the owner of.

@@ -2,6 +2,7 @@ package link_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"reflect"
 	"strings"
@@ -45,7 +46,7 @@ func TestReader(t *testing.T) {
 			}
 		}
 	}
-	if _, err := io.ReadAll(link.New(iotest.ErrReader(io.ErrUnexpectedEOF), "url", upper)); err != io.ErrUnexpectedEOF {
+	if _, err := io.ReadAll(link.New(iotest.ErrReader(io.ErrUnexpectedEOF), "url", upper)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want the source's error", err)
 	}
 }
