@@ -58,99 +58,22 @@ func (c *refused) judge() account.Rejection {
 	if c.status >= 500 && !c.InStream {
 		return rule(account.Overload, "overload")
 	}
-	if r := c.byCode(); r.Rejected() {
-		return r
+	for _, r := range refusals {
+		if r.matches(c.status, c.failure) {
+			return c.means(r)
+		}
 	}
-	switch c.status {
-	case http.StatusUnauthorized:
-		return rule(account.BadCredential, "unauthorized")
-	case http.StatusPaymentRequired:
-		return c.unpaid("payment-required")
-	case http.StatusForbidden:
-		if r := c.byPhrase(); r.Rejected() {
-			return r
-		}
-		return rule(account.ClientFault, "forbidden") // unknown: what was asked for, or where from
-	case http.StatusTooManyRequests:
-		if r := c.byPhrase(); r.Rejected() {
-			return r
-		}
+	switch {
+	case c.status == http.StatusTooManyRequests:
 		return c.tooMany()
-	case http.StatusBadRequest:
-		return c.badRequest()
-	case http.StatusUpgradeRequired:
-		// The client told no version of the Grok CLI that the proxy takes. It is not for us
-		// to tell another.
-		return rule(account.ClientFault, "client-version")
-	}
-	if c.status < 500 {
+	case c.status < 500:
 		return rule(account.ClientFault, "client")
-	}
-	if r := c.byPhrase(); r.Rejected() { // in a stream, without a code
-		return r
 	}
 	return rule(account.Overload, "overload")
 }
 
 func rule(kind account.RejectionKind, name string) account.Rejection {
 	return account.Rejection{Kind: kind, Rule: name}
-}
-
-func lacking(name, feature string) account.Rejection {
-	return account.Rejection{Kind: account.Entitlement, Rule: name, Feature: feature}
-}
-
-// byCode judges by the codes that mean one thing under whatever status. The zero
-// Rejection means that there is none of them.
-func (c *refused) byCode() account.Rejection {
-	kind, detail, _ := strings.Cut(c.failure.code, ":")
-	switch kind {
-	case "unauthenticated":
-		return rule(account.BadCredential, "unauthenticated") // expired, rotated, or none: 401 and 403
-	case "personal-team-blocked", "team-blocked":
-		if detail == "spending-limit" {
-			return c.unpaid("spending-limit")
-		}
-		return rule(account.Funds, "team-blocked")
-	case "subscription":
-		if detail == "free-usage-exhausted" {
-			return c.freeUsage()
-		}
-	case "unauthorized":
-		switch {
-		case detail == "oauth2-auth-forbidden":
-			return lacking("path-needs-key", KeyPath)
-		case strings.HasPrefix(detail, "blocked"):
-			return rule(account.Funds, "blocked") // access lost
-		}
-	}
-	return account.Rejection{}
-}
-
-// byPhrase judges a refusal that is not about what the client wrote by what it says. The
-// zero Rejection means that it says nothing known.
-func (c *refused) byPhrase() account.Rejection {
-	f := c.failure
-	switch {
-	case f.begins("you've used all the included free usage"), f.has("included free usage has been exhausted"):
-		return c.freeUsage()
-	case f.begins("you have run out of credits", "you ran out of credits", "grok build usage balance exhausted"):
-		return c.unpaid("out-of-credits")
-	case f.begins("you have either run out of available resources"):
-		return c.unpaid("out-of-resources")
-	case f.has("used all available credits", "reached its monthly spending limit"):
-		return c.unpaid("team-credits")
-	case f.has("requires a grok subscription", "do not have an active grok subscription"):
-		return rule(account.Funds, "no-subscription")
-	case f.begins("the oauth2 access token could not be validated", "invalid or expired credentials", "bad-credentials"):
-		return rule(account.BadCredential, "unauthenticated")
-	case f.begins("access to the chat endpoint is denied"):
-		// The marker that a login's token needs was there (Authorize), so it is the account
-		// that is not let in, or this host that is not for its credential. Nothing is spent
-		// and the credential is good.
-		return lacking("chat-endpoint", ChatEndpoint)
-	}
-	return account.Rejection{}
 }
 
 // unpaid is a refusal for want of money or allowance. A subscription's names the windows
@@ -210,15 +133,3 @@ func advertises(h http.Header) bool {
 }
 
 const limitPrefix = "X-Ratelimit-"
-
-func (c *refused) badRequest() account.Rejection {
-	switch {
-	case c.failure.begins("incorrect api key provided"):
-		return rule(account.BadCredential, "incorrect-key")
-	case c.failure.begins("could not decrypt the provided encrypted_content"):
-		// Made by another account, or too old. Walking on from account to account would end
-		// the same everywhere else.
-		return rule(account.ClientFault, "encrypted-content")
-	}
-	return rule(account.ClientFault, "client")
-}
