@@ -71,6 +71,11 @@ type Refused struct {
 	OfOwner bool `json:"of_owner,omitempty"`
 }
 
+// Everything reports whether the account refuses every request.
+func (r Refused) Everything() bool {
+	return r.Feature == FeatureRegion || r.Feature == FeatureAddress || r.Feature == FeatureOrganization
+}
+
 // binds reports whether a request would be refused.
 func (r Refused) binds(a Ask) bool {
 	switch {
@@ -87,7 +92,7 @@ func (r Refused) concerns(a Ask) bool {
 	switch {
 	case r.Limit != "":
 		return r.Model == a.Model && a.Size >= r.Size
-	case r.Feature == FeatureRegion, r.Feature == FeatureAddress, r.Feature == FeatureOrganization:
+	case r.Everything():
 		return true
 	case r.Feature != "":
 		for _, f := range a.Features {

@@ -291,6 +291,44 @@ func TestAccountClear(t *testing.T) {
 	b.refuses(1, `no account "nobody"`, "account", "clear", "nobody")
 }
 
+// TestAccountShowsWhatItRefuses is field case refusals-of-the-account-read-as-the-client's: the
+// owner sees what is refused, until when, why and the cure, and the cure ends it.
+func TestAccountShowsWhatItRefuses(t *testing.T) {
+	b := newBench(t)
+	b.add("work")
+	b.env["NEW"] = "sk-ant-api03-EXAMPLE-second"
+	region := func(s account.State) account.State {
+		return s.Reject(account.Rejection{Kind: account.Access, At: t0, Feature: account.FeatureRegion, Rule: "region"}, account.Rules{})
+	}
+	for _, cure := range [][]string{
+		{"account", "login", "work", "--base-url", "http://127.0.0.1:9000"},
+		{"account", "login", "work", "--key-env", "NEW"},
+		{"account", "clear", "work"},
+	} {
+		b.fold("work", func(s account.State) account.State {
+			s.ClearedAt = time.Time{}
+			return region(s)
+		})
+		for _, command := range [][]string{{"account", "show", "work"}, {"status"}} {
+			r := b.must(command...)
+			if !strings.Contains(r.stdout, "refuses everything at this host (region), as far as is known until") || !strings.Contains(r.stdout, "account login work --base-url URL") {
+				t.Errorf("%v: got\n%s", command, r.stdout)
+			}
+		}
+		if got := decode[struct {
+			Accounts []struct {
+				Refuses []struct{ Feature, Until, Why, Cure string }
+			}
+		}](t, b.must("status", "--json")).Accounts[0].Refuses; len(got) != 1 || got[0].Feature != "region" || got[0].Why != "region" || got[0].Cure == "" || got[0].Until == "" {
+			t.Errorf("status --json: got %+v", got)
+		}
+		b.must(cure...)
+		if s := b.state("work"); len(s.Refuses) != 0 {
+			t.Errorf("after %v: got %+v, want nothing refused", cure, s.Refuses)
+		}
+	}
+}
+
 func TestAccountRemove(t *testing.T) {
 	b := newBench(t)
 	b.add("work", "home")

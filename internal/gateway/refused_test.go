@@ -301,3 +301,60 @@ func TestWhatBackgroundHears(t *testing.T) {
 		t.Errorf("a spent window: got %q, want exhausted", r.errorKind())
 	}
 }
+
+// TestRefusalsAtOtherProviders is field case refusals-of-the-account-read-as-the-client's, at
+// Anthropic and xAI.
+func TestRefusalsAtOtherProviders(t *testing.T) {
+	said := func(code int, kind, message string) upstreamtest.Script {
+		return jsonAnswer(code, nil, fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q}}`, kind, message))
+	}
+	grok := plainAsk("POST", "/xai/v1/chat/completions", `{"model":"grok-4.6","messages":[{"role":"user","content":"hi"}]}`)
+	for _, c := range []struct {
+		name   string
+		p      account.Provider
+		ask    ask
+		script upstreamtest.Script
+		good   upstreamtest.Script
+	}{
+		{"a model by 404", account.Anthropic, ask{}, said(404, "not_found_error", "model: claude-opus-5"), upstreamtest.Good(nil)},
+		{"a permission", account.Anthropic, ask{}, said(403, "permission_error", "Your API key does not have permission to use the specified resource."), upstreamtest.Good(nil)},
+		{"a workspace", account.Anthropic, ask{}, said(400, "invalid_request_error", "The anthropic-workspace-id header is required for this credential."), upstreamtest.Good(nil)},
+		{"a login's scope", account.Anthropic, ask{}, said(403, "permission_error", "OAuth token does not meet scope requirement any_of(user:inference)"), upstreamtest.Good(nil)},
+		{"a model by 404", account.XAI, grok, jsonAnswer(404, nil, `{"code":"Some requested entity was not found","error":"The model grok-4.6 does not exist or your team 00000000-0000-4000-8000-000000000002 does not have access to it."}`),
+			jsonAnswer(200, nil, `{"id":"c","object":"chat.completion","choices":[{"finish_reason":"stop"}]}`)},
+	} {
+		t.Run(string(c.p)+" "+c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.add(c.p, account.Key, "first", "second")
+			b.prefer("first", "second")
+			b.account("first").Always(c.script)
+			b.account("second").Always(c.good)
+			for i := range 8 {
+				a := c.ask
+				a.header = a.header.Clone()
+				if a.header == nil {
+					a.header = http.Header{}
+				}
+				a.header.Set("X-Holdfast-Conversation", fmt.Sprint(i))
+				if r := b.served(a); r.account() != "second" {
+					t.Errorf("conversation %d: got %s", i, r.account())
+				}
+			}
+			if n := len(b.account("first").Requests()); n != 1 {
+				t.Errorf("got %d requests at the account that refuses, want 1", n)
+			}
+			if got := b.refuses("first"); len(got) != 1 || got[0].Cure == "" {
+				t.Errorf("got told %+v, want one thing", got)
+			}
+		})
+	}
+	t.Run("xai content is the client's", func(t *testing.T) {
+		b := newBench(t)
+		b.add(account.XAI, account.Key, "first", "second")
+		b.account("first").Always(jsonAnswer(403, nil, `{"code":"permission-denied","error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}`))
+		b.account("second").Always(jsonAnswer(403, nil, `{"code":"permission-denied","error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}`))
+		if r := b.do(grok); r.status != 403 || b.sent() != 1 {
+			t.Errorf("got %d after %d sends, want the provider's 403 after one", r.status, b.sent())
+		}
+	})
+}

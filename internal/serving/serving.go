@@ -192,7 +192,7 @@ func (r Record) why(v View, to int) Reason {
 		return Parked
 	case st.Reason == pick.Draining:
 		return Ordered
-	case st.Blocked():
+	case st.Blocked(), st.Reason == pick.Refuses: // everything, for a host or an organization that is not its own
 		return Cooldown
 	}
 	return Quota

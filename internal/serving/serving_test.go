@@ -53,8 +53,14 @@ var (
 	guarded = block(account.Block{Cause: account.CauseOverage, Window: account.Weekly})
 )
 
-func parked(c *pick.Candidate)    { c.State.Parked = &account.Parked{Since: t0} }
-func drained(c *pick.Candidate)   { c.Account.Draining = true }
+func parked(c *pick.Candidate)  { c.State.Parked = &account.Parked{Since: t0} }
+func drained(c *pick.Candidate) { c.Account.Draining = true }
+
+// elsewhereHeld is an account whose data the provider keeps at another host.
+func elsewhereHeld(c *pick.Candidate) {
+	c.State = c.State.Reject(account.Rejection{Kind: account.Access, At: t0, Feature: account.FeatureRegion}, account.Rules{})
+}
+
 func elsewhere(c *pick.Candidate) { c.Serves, c.Allowed, c.Tried = false, false, true }
 func withoutOpus(c *pick.Candidate) {
 	block(account.Block{Cause: "weekly:opus", Family: "opus"})(c)
@@ -118,6 +124,7 @@ func TestSwitch(t *testing.T) {
 	}{
 		{"at the threshold", list(candidate("a"), candidate("b")), list(candidate("a", full(0.80)), candidate("b")), "a b reorder quota"},
 		{"cools", list(candidate("a"), candidate("b")), list(candidate("a", cooling), candidate("b")), "a b reorder cooldown"},
+		{"refuses everything", list(candidate("a"), candidate("b")), list(candidate("a", elsewhereHeld), candidate("b")), "a b reorder cooldown"},
 		{"cools and is full", list(candidate("a"), candidate("b")), list(candidate("a", full(1), cooling), candidate("b")), "a b reorder cooldown"},
 		{"pauses", list(candidate("a"), candidate("b")), list(candidate("a", paused), candidate("b")), "a b reorder cooldown"},
 		{"guards overage", list(candidate("a"), candidate("b")), list(candidate("a", guarded), candidate("b")), "a b reorder cooldown"},

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/internal/account"
@@ -57,7 +58,7 @@ func (a Account) cure(r account.Refused) string {
 	case r.Limit != "":
 		return "raise the limit at " + at + ", or send less in one request; smaller requests are served" + asks
 	case r.Feature == account.FeatureAddress:
-		return "allow the address that its requests come from at " + at + asks
+		return "allow the address that its requests come from at " + at + ", then: holdfast account clear " + a.Name
 	case r.Feature == account.FeatureOrganization:
 		if a.Provider == account.Anthropic {
 			return "give it a workspace of its credential: holdfast account login " + a.Name + " --workspace ID"
@@ -71,6 +72,16 @@ func (a Account) cure(r account.Refused) string {
 		return "give it the permission, or the plan, at " + at + ", or leave it to other accounts" + asks
 	}
 	return "have the model opened for its project or plan at " + at + ", or leave it to other accounts" + asks
+}
+
+// refusesAll tells what waits for the owner of an account that refuses everything.
+func (a *Account) refusesAll(now time.Time, s account.State) {
+	refused, _ := s.Refused(now, account.Ask{})
+	if a.NeedsOwner != nil || !refused.Everything() {
+		return
+	}
+	what, command, _ := strings.Cut(a.cure(refused), ": ")
+	a.NeedsOwner = &NeedsOwner{What: what, Command: command}
 }
 
 // Text says what is refused, until when, why and what can be done, for a terminal.

@@ -244,6 +244,7 @@ func accountEntry(now time.Time, a account.Account, s account.State) Account {
 		entry.State = Draining
 	}
 	entry.ends(now, s)
+	entry.refusesAll(now, s)
 	return entry
 }
 

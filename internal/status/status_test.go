@@ -327,13 +327,19 @@ func TestRefuses(t *testing.T) {
 		"refuses tier flex of model m (throttle), as far as is known until 2027-03-04 10:16Z (in 1m)",
 		"refuses tier priority of model m (tier)" + until + "have the tier opened for it at claude.ai, or leave it to other accounts" + asks,
 		"refuses model v (unverified)" + until + "verify the organization at claude.ai" + asks,
-		"refuses everything from this address (address)" + until + "allow the address that its requests come from at claude.ai" + asks,
+		"refuses everything from this address (address)" + until + "allow the address that its requests come from at claude.ai, then: holdfast account clear marlow",
 		"refuses long-context (long-context)" + until + "give it the permission, or the plan, at claude.ai, or leave it to other accounts" + asks,
 		"refuses everything for this organization or project (organization)" + until + "give it a workspace of its credential: holdfast account login marlow --workspace ID",
 		"refuses everything at this host (region)" + until + "send its requests to the host of its region: holdfast account login marlow --base-url URL",
 	}
 	if diff := cmp.Diff(want, got.Remarks(t0)); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+	if n := got.NeedsOwner; n == nil || n.Command == "" || !strings.HasPrefix(n.Command, "holdfast account ") {
+		t.Errorf("got %+v needed of its owner, who alone can mend that everything is refused", n)
+	}
+	if some := status.Of(one(anthropic("marlow"), account.State{}.Reject(account.Rejection{Kind: account.Access, At: t0, Model: "m"}, account.Rules{}))).Accounts[0]; some.NeedsOwner != nil {
+		t.Errorf("got %+v needed of the owner of an account that refuses one model", some.NeedsOwner)
 	}
 	encoded, err := json.Marshal(got.Refuses[1])
 	if err != nil {
