@@ -125,6 +125,18 @@ func (r Rejection) Cleaned(clean func(string) string) Rejection {
 	return r
 }
 
+// Rules of a refusal of the conversation's own content: what another account encrypted or
+// signed cannot be read by this one.
+const (
+	WhyEncrypted = "encrypted-content"
+	WhySignature = "signature"
+)
+
+// Unreadable reports whether the account refused the conversation's own content.
+func (r Rejection) Unreadable() bool {
+	return r.Kind == ClientFault && (r.Rule == WhyEncrypted || r.Rule == WhySignature)
+}
+
 // Rejected reports whether there is a rejection at all; the zero value is none.
 func (r Rejection) Rejected() bool { return r.Kind != "" }
 

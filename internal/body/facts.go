@@ -25,6 +25,9 @@ type Facts struct {
 	Objects []string
 	// Messages counts the elements of messages (or of input when that is an array).
 	Messages int
+	// Answered: a turn of the model's is among the first elements of messages or input, as in
+	// every request that carries a conversation's history.
+	Answered bool
 	// FirstUser is the text of the first user message that has any (of messages, or of
 	// input; a string input is itself the text): its text parts, each without reminders and
 	// the space around it, joined by newlines; at most maxText bytes.

@@ -41,6 +41,7 @@ type found struct {
 	// Of the message, the content part and the tool being scanned.
 	turn    *turns
 	role    span
+	kind    span
 	content []span
 	part    struct{ kind, text span }
 	tool    struct{ name, function, kind span }
@@ -57,7 +58,13 @@ type turns struct {
 	pastLead bool
 	// user is the first user text.
 	user []byte
+	// answered: a turn of the model's is among the first ones.
+	answered bool
 }
+
+// maxUnanswered bounds the turns among which one of the model's is looked for: what comes
+// before a conversation's first answer is a few.
+const maxUnanswered = 16
 
 func (t *turns) reset() {
 	*t = turns{lead: t.lead[:0], user: t.user[:0]}
@@ -293,16 +300,17 @@ func (s *scanner) turns(t *turns, i, depth int) int {
 func (s *scanner) messageElement(i, depth int) int {
 	t := s.turn
 	t.count++
-	if (t.pastLead && len(t.user) > 0) || s.at(i) != '{' {
+	if (t.pastLead && len(t.user) > 0 && (t.answered || t.count > maxUnanswered)) || s.at(i) != '{' {
 		// Most of a long conversation is passed over here.
 		t.pastLead = true
 		return s.skip(i, depth)
 	}
-	s.role, s.content = span{}, s.content[:0]
+	s.role, s.kind, s.content = span{}, span{}, s.content[:0]
 	i = s.object(i, depth, (*scanner).messageMember)
 	if i < 0 {
 		return i
 	}
+	t.answered = t.answered || (t.count <= maxUnanswered && s.ofModel())
 	switch {
 	case s.equal(s.role, "system") || s.equal(s.role, "developer"):
 		if !t.pastLead {
@@ -316,10 +324,17 @@ func (s *scanner) messageElement(i, depth int) int {
 	return i
 }
 
+// ofModel reports whether the message being scanned is a turn of the model's.
+func (s *scanner) ofModel() bool {
+	return s.equal(s.role, "assistant") || s.equal(s.kind, "reasoning") || s.equal(s.kind, "function_call") || s.equal(s.kind, "custom_tool_call")
+}
+
 func (s *scanner) messageMember(name []byte, i, depth int) int {
 	switch string(name) {
 	case "role":
 		s.role, i = s.str(i, depth)
+	case "type":
+		s.kind, i = s.str(i, depth)
 	case "content":
 		return s.texts(i, depth)
 	default:
@@ -396,6 +411,7 @@ func (s *scanner) facts() Facts {
 		turns = &s.input
 	}
 	f.Messages = turns.count
+	f.Answered = turns.answered
 	f.FirstUser = string(turns.user)
 	return f
 }

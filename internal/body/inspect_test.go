@@ -51,11 +51,11 @@ func TestFacts(t *testing.T) {
 	type facts = body.Facts
 	want := map[string]facts{
 		"messages": {
-			Model: "claude-opus-4-6", MaxTokens: 32000, Stream: true, Messages: 3, FirstUser: "Fix the build.",
+			Model: "claude-opus-4-6", MaxTokens: 32000, Stream: true, Messages: 3, Answered: true, FirstUser: "Fix the build.",
 			UserID: `{"device_id":"d-7","account_uuid":"","session_id":"3b1e6c1a-5d0f-4a55-9c0b-0a4f2f7d1c11"}`,
 		},
 		"responses": {
-			Model: "gpt-5.5", Stream: true, Messages: 3, FirstUser: "Fix the build.", Encrypted: true, Unstored: true,
+			Model: "gpt-5.5", Stream: true, Messages: 3, Answered: true, FirstUser: "Fix the build.", Encrypted: true, Unstored: true,
 			PromptCacheKey: "0199f0c0-0000-7000-8000-000000000001", SessionID: "0199f0c0-0000-7000-8000-000000000001",
 		},
 		"responses of a tier":  {Model: "gpt-5.5", FirstUser: "Go on.", ServiceTier: "flex"},
@@ -112,7 +112,7 @@ func TestFactsOfOddBodies(t *testing.T) {
 		{"encrypted content without a value", `{"input":[{"encrypted_content":null},{"encrypted_content":""},{"encrypted_content":{"a":"b"}}]}`, facts{Messages: 3}},
 		{"encrypted content, deep", `{"input":[{"output":[{"a":[{"encrypted\u005fcontent":"x"}]}]}]}`, facts{Messages: 1, Encrypted: true}},
 		{"a file", `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_011C"}}]}]}`, facts{Messages: 1, Objects: []string{"file_011C"}}},
-		{"a tool's own file id", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"file_id":"readme"}}]}]}`, facts{Messages: 1}},
+		{"a tool's own file id", `{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"file_id":"readme"}}]}]}`, facts{Messages: 1, Answered: true}},
 		{"a container", `{"container":"container_011C"}`, facts{Objects: []string{"container_011C"}}},
 		{"a container with skills", `{"container":{"id":"container_011C","skills":[]}}`, facts{Objects: []string{"container_011C"}}},
 		{"a container of a tool and its files", `{"x":[{"type":"code_interpreter","container":"cntr_1"},{"container":{"type":"auto","file_ids":["file-a","file-b", "file-a"]}}]}`, facts{Objects: []string{"cntr_1", "file-a", "file-b"}}},
@@ -131,7 +131,8 @@ func TestFactsOfOddBodies(t *testing.T) {
 		{"a file in a text", `{"input":"\"file_id\":\"file_011C\""}`, facts{FirstUser: `"file_id":"file_011C"`}},
 		{"encrypted content in a text", `{"input":"{\"encrypted_content\":\"x\"}"}`, facts{FirstUser: `{"encrypted_content":"x"}`}},
 		{"both messages and input", `{"input":"a","messages":[{"role":"user","content":"b"}]}`, facts{Messages: 1, FirstUser: "b"}},
-		{"the role comes last", `{"messages":[{"content":"a","role":"assistant"},{"content":[{"text":"b","type":"text"}],"role":"user"}]}`, facts{Messages: 2, FirstUser: "b"}},
+		{"the role comes last", `{"messages":[{"content":"a","role":"assistant"},{"content":[{"text":"b","type":"text"}],"role":"user"}]}`, facts{Messages: 2, Answered: true, FirstUser: "b"}},
+		{"a call is a turn of the model's", `{"input":[{"role":"user","content":"a"},{"type":"function_call","name":"f"}]}`, facts{Messages: 2, Answered: true, FirstUser: "a"}},
 		{"first user message without text", `{"messages":[{"role":"user","content":[{"type":"image","text":"x"}]},{"role":"user","content":"b"}]}`, facts{Messages: 2, FirstUser: "b"}},
 		{"a schema without title", `{"output_config":{"format":{"schema":{"title":"t","properties":{"a":{"title":"x"}}}}}}`, facts{}},
 		{"a schema twice", `{"output_config":{"format":{"schema":{"properties":{"title":1},"properties":{}}},"format":{"schema":{"properties":{"title":1}},"schema":{}}}}`, facts{}},

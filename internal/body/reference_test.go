@@ -54,8 +54,11 @@ func reference(data []byte) body.Facts {
 
 	system := slices.Concat(texts(root["system"]), texts(root["instructions"]))
 	leading := true
-	for _, turn := range turns {
+	for i, turn := range turns {
 		role, _ := str(members(turn)["role"])
+		kind, _ := str(members(turn)["type"])
+		ofModel := role == "assistant" || slices.Contains([]string{"reasoning", "function_call", "custom_tool_call"}, kind)
+		f.Answered = f.Answered || (i < 16 && ofModel)
 		content := texts(members(turn)["content"])
 		if role == "system" || role == "developer" {
 			if leading {

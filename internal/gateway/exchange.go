@@ -348,7 +348,7 @@ func (x *exchange) situation(v store.View) placement.Situation {
 			Tier: x.req.Tier, Size: x.size, Background: x.background(),
 		},
 		Owner: x.owner.Account, Unowned: x.unowned(),
-		Pins: x.req.Role == provider.Inference && x.who.Key != "",
+		Pins: x.req.Role == provider.Inference && x.who.Key != "" && !x.req.SideCall,
 		Stay: x.req.Stay, Bound: x.req.Bound,
 	}
 	for _, a := range x.config.accounts[x.name] {
@@ -362,6 +362,7 @@ func (x *exchange) situation(v store.View) placement.Situation {
 	// That two conversations begin alike says nothing of where an object is.
 	if p, ok := v.Pins[x.who.Key]; ok && !(s.Unowned && x.who.Source == conversation.Fingerprint) {
 		s.Pin = &p
+		s.Aside = p.Model != "" && x.req.Model != "" && p.Model != x.req.Model && !x.facts.Answered
 	}
 	if p, ok := v.Pins[x.who.Parent]; ok && x.who.Parent != "" {
 		s.Parent = &p
@@ -377,17 +378,31 @@ func (x *exchange) background() bool {
 		(x.req.KnownBackground && x.config.settings.YieldKnownBackground)
 }
 
-// plan makes the first plan. A request that no pin directs is picked for with the counts
-// of this process's own placements.
-func (x *exchange) plan() placement.Plan {
-	if x.sit.Pin != nil && x.sit.Pin.Live(x.sit.Now) {
-		return placement.Begin(x.sit)
+// plan makes the first plan.
+func (x *exchange) plan() placement.Plan { return x.place(placement.Begin) }
+
+// place makes a plan. One that takes the conversation or the request to another account is
+// made with the counts of this process's own placements, and counted with them before the
+// next one is made: a new conversation, a move and a hop alike.
+func (x *exchange) place(plan func(placement.Situation) placement.Plan) placement.Plan {
+	held := x.sit.Pin != nil && x.sit.Pin.Live(x.sit.Now)
+	places := func(p placement.Plan) bool {
+		if p.Step != placement.Serve {
+			return false
+		}
+		hop := p.Decision != nil && (held || x.sit.Sent > 0)
+		return p.Pin == placement.New || p.Pin == placement.Move || hop
+	}
+	if held || x.sit.Sent > 0 {
+		if p := plan(x.sit); !places(p) {
+			return p
+		}
 	}
 	var p placement.Plan
 	x.g.placements.pick(x.sit.Candidates, func(cs []pick.Candidate) (int, bool) {
 		x.sit.Candidates = cs
-		p = placement.Begin(x.sit)
-		return p.Chosen, p.Step == placement.Serve && p.Pin == placement.New
+		p = plan(x.sit)
+		return p.Chosen, places(p)
 	})
 	return p
 }

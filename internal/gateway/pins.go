@@ -24,7 +24,7 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 		x.keep(*x.sit.Pin, now, ttl)
 		return true, nil
 	case placement.New:
-		stored, won, err = g.store.ClaimPin(ctx, x.who.Key, pin.New(a, x.sit.Bound, now, ttl), now)
+		stored, won, err = g.store.ClaimPin(ctx, x.who.Key, pin.New(a, x.sit.Bound, now, ttl).Of(x.req.Model), now)
 		if won {
 			x.sit.Fresh, x.pinSaid = true, "new"
 		}
@@ -33,7 +33,7 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 		if x.takeTouch(); x.sit.Pin.Account != held {
 			return false, nil // another process moved it before our touch came
 		}
-		next := x.sit.Pin.Move(a.ID, now, ttl)
+		next := x.sit.Pin.Move(a.ID, now, ttl).Of(x.req.Model)
 		if x.sit.Fresh {
 			next = x.sit.Pin.Rehome(a.ID, now, ttl)
 		}
@@ -79,6 +79,9 @@ func (x *exchange) restorePin() {
 		revision := next.Revision
 		next = *x.moved
 		next.Revision = revision
+		if next.Bound { // it may have become so by the answer that undid the move
+			next = next.Touch(true, 0, now, x.sit.Settings.BoundPinTTL)
+		}
 		x.pinSaid = "kept"
 	default:
 		return

@@ -255,6 +255,9 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 		if r.Block.Cause == account.CauseOverage {
 			out.Message += " Going on now would be charged as extra usage; `holdfast account overage NAME allow` permits that."
 		}
+		out.Message += needing(r.Owner)
+	case placement.Busy:
+		return busy(fmt.Sprintf("%d %s accounts refused this one after another, which are as many as one request is sent to; another is ready. Try again.", x.sit.Sent, x.name), now)
 	case placement.Paused:
 		out.Kind = provider.Paused
 		out.Message = fmt.Sprintf("holdfast: %s refused the last requests for a moment (account %s); try again in %s.", x.name, r.Account, wait(r.RetryAt.Sub(now)))
@@ -274,18 +277,31 @@ func (x *exchange) renderRefusal(r placement.Refusal) provider.Refusal {
 	return out
 }
 
-func (x *exchange) noAccount(r placement.Refusal) string {
+// needing says which accounts need only their owner: one of them is back sooner than any reset.
+func needing(owner []placement.Need) string {
+	if len(owner) == 0 {
+		return ""
+	}
+	return " Sooner with their owner's help: " + needs(owner) + "; `holdfast account show NAME` says what to do."
+}
+
+func needs(owner []placement.Need) string {
 	var names []string
-	for _, n := range r.Owner {
+	for _, n := range owner {
 		names = append(names, fmt.Sprintf("%s (%s)", n.Account, n.Reason))
 	}
+	return strings.Join(names, ", ")
+}
+
+func (x *exchange) noAccount(r placement.Refusal) string {
+	names := needs(r.Owner)
 	switch {
 	case r.Object:
 		return x.noOwner(r)
-	case len(names) > 0 && r.Bound:
-		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. `holdfast account show NAME` says how to use it again.", names[0])
-	case len(names) > 0:
-		return fmt.Sprintf("no %s account can serve this; these need their owner: %s. `holdfast account show NAME` says how to use one again.", x.name, strings.Join(names, ", "))
+	case names != "" && r.Bound:
+		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. `holdfast account show NAME` says how to use it again.", names)
+	case names != "":
+		return fmt.Sprintf("no %s account can serve this; these need their owner: %s. `holdfast account show NAME` says how to use one again.", x.name, names)
 	case r.Bound:
 		return "the account that holds this conversation's state was removed, so the conversation cannot go on. Start a new one."
 	case r.Draining:

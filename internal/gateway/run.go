@@ -104,10 +104,11 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 	}
 	if !won {
 		x.sit.Fresh, x.moved = false, nil // the pin is the winner's, and not ours to restore
-		*p = placement.Lost(x.sit)
+		*p = x.place(placement.Lost)
 		return true, nil
 	}
-	if p.Pin != placement.New && p.Pin != placement.Move {
+	hop := p.Decision != nil && x.sit.Sent > 0
+	if p.Pin != placement.New && p.Pin != placement.Move && !hop {
 		return false, nil
 	}
 	// A reading that comes with this conversation's own answers is newer than its placement.
@@ -127,7 +128,7 @@ func (x *exchange) replan() placement.Plan {
 	if x.sit.Sent == 0 {
 		return x.plan()
 	}
-	return placement.Lost(x.sit)
+	return x.place(placement.Lost)
 }
 
 // attempt sends to candidate i and deals with the answer. It returns the plan that comes
@@ -232,5 +233,10 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		a.close()
 		return nil, placement.Plan{}, false
 	}
-	return a, placement.After(x.sit, i, r), true
+	if x.moved != nil && r.Unreadable() {
+		x.moved.Bound = true // from now on: what it carries is read by its account alone
+		from := x.moved.Account
+		return a, x.place(func(s placement.Situation) placement.Plan { return placement.Undone(s, from) }), true
+	}
+	return a, x.place(func(s placement.Situation) placement.Plan { return placement.After(s, i, r) }), true
 }

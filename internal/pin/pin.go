@@ -20,7 +20,9 @@ type Record struct {
 	// Provider is kept so that a listing can tell pins apart without their account.
 	Provider account.Provider `json:"provider"`
 	// Bound conversations carry state that only their account can read: they never move.
-	Bound     bool      `json:"bound,omitempty"`
+	Bound bool `json:"bound,omitempty"`
+	// Model is the one that the conversation began with, or moved with; empty if unknown.
+	Model     string    `json:"model,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	// MovedAt is when the pin last moved; zero when it never did.
 	MovedAt time.Time `json:"moved_at,omitzero"`
@@ -49,6 +51,12 @@ func expiry(now time.Time, ttl time.Duration) time.Time { return now.Add(ttl + T
 // New is a pin made now.
 func New(a account.Account, bound bool, now time.Time, ttl time.Duration) Record {
 	return Record{Account: a.ID, Provider: a.Provider, Bound: bound, CreatedAt: now, TouchedAt: now, ExpiresAt: expiry(now, ttl)}
+}
+
+// Of is the pin of a conversation with a model.
+func (r Record) Of(model string) Record {
+	r.Model = model
+	return r
 }
 
 // Live reports whether the pin still holds: it ends at the instant ExpiresAt.

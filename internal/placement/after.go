@@ -44,15 +44,8 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	if s.Owner != "" {
 		return s.owned(handBack, r, at)
 	}
-	switch r.Kind {
-	case account.WindowSpent, account.ModelWindow, account.Access, account.TooLarge:
-	default:
-		if s.Sent > 1 { // one hop, and this answer is the hop's
-			return s.owned(handBack, r, at)
-		}
-	}
-	if s.Sent >= MaxSends {
-		return s.owned(handBack, r, at)
+	if !goesOn(r.Kind) && s.Sent > 1 { // one hop, and this answer is the hop's
+		return handBack
 	}
 	if _, held := s.pinned(); held && !s.Fresh {
 		if s.mustStay() {
@@ -75,10 +68,53 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	if next.Step != Serve && r.Thing() == (account.Thing{}) {
 		next = s.whatever().pickNext() // those who may refuse one thing are better than nobody
 	}
-	if next.Step == Serve {
-		return next
+	switch {
+	case next.Step != Serve:
+		return s.spent(handBack, r, at)
+	case s.Sent >= MaxSends: // an account is ready, so no answer may say that none can serve
+		return Plan{Step: Refuse, Refusal: Refusal{Cause: Busy}, Why: string(Busy)}
+	case s.refusedAside(r):
+		next.Pin = NoPin
 	}
-	return s.spent(handBack, r, at)
+	return next
+}
+
+// goesOn reports whether a request goes on from account to account after such a rejection:
+// it says that this account cannot serve it for long. After any other it makes one hop.
+func goesOn(k account.RejectionKind) bool {
+	switch k {
+	case account.WindowSpent, account.ModelWindow, account.Access, account.TooLarge, account.Funds, account.BadCredential:
+		return true
+	default:
+		return false
+	}
+}
+
+// refusedAside reports whether a rejection of a request for another model than its
+// conversation's is no word on the conversation: it was about that model, or about a thing
+// that the request asked for.
+func (s Situation) refusedAside(r account.Rejection) bool {
+	if !s.Aside {
+		return false
+	}
+	switch r.Kind {
+	case account.ModelWindow, account.Entitlement, account.Access, account.TooLarge, account.Bare:
+		return true
+	default:
+		return r.PerModel
+	}
+}
+
+// Undone plans for a request whose conversation was moved from an account, where the one
+// that it was moved to cannot read what the conversation carries. The conversation is back,
+// and bound from now on: the client waits for its account.
+func Undone(s Situation, from account.ID) Plan {
+	held := s.index(from)
+	if held < 0 {
+		return s.refuseHeld(held, pick.Standing{Reason: removed})
+	}
+	st := pick.StandPinned(s.Now, s.Request, untried(s.Candidates[held]), s.Settings)
+	return s.refuseHeld(held, st)
 }
 
 func untried(c pick.Candidate) pick.Candidate {
@@ -104,8 +140,9 @@ func (s Situation) pickNext() Plan {
 }
 
 // spent chooses between the upstream's own words and ours when no other account can take
-// the request. Once several accounts are spent, only we know which of them comes back
-// first; one account alone speaks for itself, with whatever it offers beside its refusal.
+// the request. Where others are spent too, or need their owner, only we know which of them
+// comes back first; one account alone speaks for itself, with whatever it offers beside its
+// refusal.
 func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
 	if p := s.owned(handBack, r, at); p.Step == Refuse {
 		return p
@@ -113,13 +150,14 @@ func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
 	if (r.Kind != account.WindowSpent && r.Kind != account.ModelWindow) || s.Policy.Name == catalog.Order {
 		return handBack
 	}
-	blocked := 0
-	for _, c := range s.Candidates {
-		if pick.Stand(s.Now, s.Request, untried(c), s.Settings).Blocked() {
-			blocked++
+	others := 0 // that come back by themselves, or by their owner's hand
+	for i, c := range s.Candidates {
+		st := pick.Stand(s.Now, s.Request, untried(c), s.Settings)
+		if i != at && (st.Blocked() || st.Reason == pick.Parked) {
+			others++
 		}
 	}
-	if blocked < 2 {
+	if others == 0 {
 		return handBack
 	}
 	return Plan{Step: Refuse, Refusal: s.nobody(), Why: "spent"}

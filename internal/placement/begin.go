@@ -73,9 +73,17 @@ func (s Situation) stayOrMove(held int) Plan {
 	// What the account once refused moves nobody by itself: asking again costs one request,
 	// leaving the account's cache much more. If it is refused again, After moves. A request
 	// larger than a limit there cannot but be refused, and has no cache there to leave.
-	st := pick.StandPinned(s.Now, s.again().Request, s.Candidates[held], s.Settings)
+	// A request that has no cache there leaves none either.
+	asked := s.again()
+	if s.Aside || !s.Pins {
+		asked = s
+	}
+	st := pick.StandPinned(s.Now, asked.Request, s.Candidates[held], s.Settings)
 	if st.Reason == pick.Refuses {
 		if p := s.pickNext(); p.Step == Serve && !s.mustStay() {
+			if s.Aside {
+				p.Pin = NoPin
+			}
 			return p
 		}
 		st = pick.StandPinned(s.Now, s.whatever().Request, s.Candidates[held], s.Settings)
@@ -90,6 +98,9 @@ func (s Situation) stayOrMove(held int) Plan {
 	}
 	if s.asksAnyway(st) {
 		if p := s.pickNext(); p.Step == Serve && !s.mustStay() && s.longerThanMoveAfter(st) {
+			if s.Aside && st.Reason == pick.ModelBlocked {
+				p.Pin = NoPin
+			}
 			return p
 		}
 		return s.serve(held, keep, "order")
@@ -175,7 +186,7 @@ func (s Situation) leave(held int, st pick.Standing) Plan {
 		return s.refuseHeld(held, st)
 	}
 	change := NoPin
-	if s.Pins {
+	if s.Pins && !(s.Aside && (st.Reason == pick.ModelBlocked || st.Reason == pick.Refuses)) {
 		change = Move
 	}
 	p := s.pickNew()

@@ -9,9 +9,16 @@
 // it merely cannot for no longer than the setting move_after. It moves when the account
 // cannot serve it for longer and another can; there is no way back by itself. A bound
 // conversation never moves, and neither does a request that must stay. A request that is
-// not pinned yet goes on to the next account after a spent window, and makes one hop
-// after any other rejection that another account might not give. At most MaxSends
-// upstream sends are made for one request, each to another account.
+// not pinned yet goes on to the next account after a rejection that lasts (a spent window,
+// a refused credential, no money, a thing that the account lacks), and makes one hop after
+// any other that another account might not give. At most MaxSends upstream sends are made
+// for one request, each to another account; where one that is ready is left after them, the
+// client is asked to come again at once.
+//
+// A request for another model than its conversation's that carries no turn of the model's
+// is a call beside the conversation: where only that model is refused, or a thing that the
+// request asks for, it makes its hop and the pin stays. A move to an account that cannot
+// read what the conversation carries is undone (Undone).
 //
 // A request that names an object goes to the object's owner or nowhere, whatever else
 // speaks for another account: a pin, a policy, the owner's state. The pin of its
@@ -58,6 +65,9 @@ type Situation struct {
 	Fresh bool
 	// Pins: the request has a conversation, and may create, keep and move its pin.
 	Pins bool
+	// Aside: the request is for another model than its conversation's, and carries no turn of
+	// the model's.
+	Aside bool
 	// Stay: the request must not go to another account whatever the answer.
 	Stay bool
 	// Bound: the conversation carries state that only its account can read.
@@ -118,6 +128,8 @@ const (
 	NoAccount Cause = "no_account"
 	Yielded   Cause = "yielded"
 	Unowned   Cause = "unowned"
+	// Busy: as many accounts as a request may be sent to refused it, and another is ready.
+	Busy Cause = "busy"
 )
 
 // Refusal says why no account serves a request.
@@ -129,7 +141,7 @@ type Refusal struct {
 	Block account.Block
 	// Account names the account that comes back at RetryAt (Exhausted, Paused).
 	Account string
-	// Owner names the accounts that need their owner, with the reason (NoAccount).
+	// Owner names the accounts that need their owner, with the reason (NoAccount, Exhausted).
 	Owner []Need
 	// Bound: only the pinned account could have served, or the owner of an object.
 	Bound bool

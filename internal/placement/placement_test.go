@@ -254,6 +254,7 @@ func TestAfter(t *testing.T) {
 	back := want{step: placement.HandBack}
 	fresh := func(s *placement.Situation) { *s = pinnedTo(*s, "marlow"); s.Fresh = true }
 	kept := func(s *placement.Situation) { *s = pinnedTo(*s, "marlow") }
+	aside := func(s *placement.Situation) { kept(s); s.Aside = true }
 	bound := func(s *placement.Situation) { *s = pinnedTo(*s, "marlow"); s.Bound = true }
 	twice := func(s *placement.Situation) { fresh(s); s.Sent = 2 }
 	keptLong := func(s *placement.Situation) { kept(s); longContext(s) }
@@ -271,9 +272,15 @@ func TestAfter(t *testing.T) {
 		{"window: with one account its own words", alone, kept, windowSpent, back},
 		{"window: with all spent the soonest reset", []account.State{read(0.1, 0.1), spent(t0, t0.Add(72*time.Minute))}, kept, windowSpent, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(72 * time.Minute)}},
 		{"window: also when the answer at hand names it", []account.State{read(0.1, 0.1), spent(t0, t0.Add(4*time.Hour))}, kept, windowSpent, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(3 * time.Hour)}},
-		{"window: a parked account beside it does not speak", []account.State{read(0.1, 0.1), parked()}, kept, windowSpent, back},
+		{"window: a parked account beside it is named", []account.State{read(0.1, 0.1), parked()}, kept, windowSpent, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(3 * time.Hour), owners: 1}},
 		{"window: a second account may follow the first", []account.State{read(0.1, 0.1), read(0.1, 0.1)}, twice, windowSpent, serve(placement.Move)},
-		{"window: never a fourth send", healthy, func(s *placement.Situation) { fresh(s); s.Sent = 3 }, windowSpent, back},
+		{"window: never a fourth send", healthy, func(s *placement.Situation) { fresh(s); s.Sent = 3 }, windowSpent, want{step: placement.Refuse, cause: placement.Busy}},
+		{"window: after the third with nobody left the soonest reset", []account.State{read(0.1, 0.1), spent(t0, t0.Add(2*time.Hour))}, func(s *placement.Situation) { fresh(s); s.Sent = 3 }, windowSpent, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(2 * time.Hour)}},
+		{"credential: goes on after the hop", healthy, twice, badKey, serve(placement.Move)},
+		{"funds: goes on after the hop", healthy, twice, noFunds, serve(placement.Move)},
+		{"credential: after the third send another is ready", healthy, func(s *placement.Situation) { fresh(s); s.Sent = 3 }, badKey, want{step: placement.Refuse, cause: placement.Busy}},
+		{"family: a call beside the conversation hops", healthy, aside, familySpent, serve(placement.NoPin)},
+		{"window: a call beside the conversation shows that the account is spent", healthy, aside, windowSpent, serve(placement.Move)},
 		{"family: moves to an account that has it", healthy, kept, familySpent, serve(placement.Move)},
 		{"throttle: a new conversation hops", healthy, fresh, throttled, serve(placement.Move)},
 		{"throttle: one hop only", healthy, twice, throttled, back},

@@ -49,6 +49,9 @@ type Request struct {
 	Bound bool
 	// Stay: the request must not go to another account whatever the answer.
 	Stay bool
+	// SideCall: a known client's title, summary or suggestion. It has no cache in common with
+	// its conversation: it follows a pin, and never makes, extends or moves one.
+	SideCall bool
 	// KnownBackground: a known client's title, summary or review.
 	KnownBackground bool
 }

@@ -98,7 +98,9 @@ var refusals = []row{
 	{status: http.StatusForbidden, errorType: "permission_error", kind: account.Access, rule: "forbidden"},
 	{status: http.StatusForbidden, kind: account.ClientFault, rule: "forbidden"},
 
-	// The request.
+	// The request. A signature that is refused was made for another account, by two public
+	// reports; the documentation says that every account reads it.
+	{status: http.StatusBadRequest, part: "invalid `signature` in `thinking` block", kind: account.ClientFault, rule: account.WhySignature},
 	{status: http.StatusNotFound, kind: account.ClientFault, rule: "client"},
 	{status: http.StatusConflict, kind: account.ClientFault, rule: "client"},
 	{status: http.StatusRequestEntityTooLarge, kind: account.ClientFault, rule: "client"},

@@ -68,7 +68,8 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 	}
 	r.Session, r.Agent, r.Source = sessionOf(h, f)
 	r.Features = features(h, r)
-	r.KnownBackground = isTitle(h, f)
+	r.SideCall = isTitle(h, f)
+	r.KnownBackground = r.SideCall
 	return r
 }
 

@@ -69,9 +69,9 @@ var refusals = []row{
 	{phrase: "your access was terminated due to violation of our policies", kind: account.Funds, rule: "disabled"},
 
 	// What was encrypted for another account; walking on would end the same everywhere.
-	{word: "invalid_encrypted_content", kind: account.ClientFault, rule: "encrypted-content"},
-	{phrase: "the encrypted content", kind: account.ClientFault, rule: "encrypted-content"},
-	{phrase: "encrypted function output content", kind: account.ClientFault, rule: "encrypted-content"},
+	{word: "invalid_encrypted_content", kind: account.ClientFault, rule: account.WhyEncrypted},
+	{phrase: "the encrypted content", kind: account.ClientFault, rule: account.WhyEncrypted},
+	{phrase: "encrypted function output content", kind: account.ClientFault, rule: account.WhyEncrypted},
 
 	// Where requests come from and go to. A country is the same for every account.
 	{word: "unsupported_country_region_territory", kind: account.ClientFault, rule: "country"},

@@ -97,7 +97,7 @@ var refusals = []row{
 
 	// The request. What was encrypted by another account, or is too old, ends the same
 	// everywhere else.
-	{statuses: bad, begins: "could not decrypt the provided encrypted_content", kind: account.ClientFault, rule: "encrypted-content"},
+	{statuses: bad, begins: "could not decrypt the provided encrypted_content", kind: account.ClientFault, rule: account.WhyEncrypted},
 	{statuses: forbidden, begins: "content violates usage guidelines", kind: account.ClientFault, rule: "content"}, // charged
 	{statuses: forbidden, kind: account.ClientFault, rule: "forbidden"},
 	// The client told no version of the Grok CLI that the proxy takes. It is not for us to

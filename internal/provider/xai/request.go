@@ -70,7 +70,8 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 	if r.Role == provider.Inference {
 		r.Features = []string{ChatEndpoint}
 	}
-	r.KnownBackground = isBackground(h)
+	r.SideCall = isBackground(h)
+	r.KnownBackground = r.SideCall
 	return r
 }
 
