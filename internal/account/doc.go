@@ -8,7 +8,9 @@
 // fills and resets; its utilization is a fraction (0 empty, 1 full, above 1
 // possible). A reading is what an answer or a look at a usage endpoint said about
 // windows, with the instant it speaks of. A rejection is an upstream "no", already
-// classified by the provider's package. A block keeps an account, one model family
+// classified by the provider's package. What an account refuses is one thing that it does
+// not do for now: a feature, a model, a tier of one, or requests larger than a limit; it
+// does all else. A block keeps an account, one model family
 // on it, or one model on it, out of use until an instant. An account is parked when
 // only its owner can make it useful again.
 //

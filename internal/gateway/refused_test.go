@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/status"
 	"holdfast/internal/upstreamtest"
 )
@@ -123,6 +124,25 @@ func TestRefusalOfAPinnedConversation(t *testing.T) {
 				t.Errorf("got %s, pin %s, want thistle, moved", r.account(), r.pin())
 			}
 		})
+	}
+}
+
+// TestRefusalsOfTheAccountInAStream is field case
+// refusals-of-the-account-read-as-the-client's: before any content it is the same.
+func TestRefusalsOfTheAccountInAStream(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.account("tansy").Always(streamed(
+		`{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress"}}`,
+		`{"type":"response.failed","response":{"id":"resp_1","object":"response","status":"failed","error":{"code":"model_not_found","message":"Your organization must be verified to use the model gpt-5.5."}}}`,
+	))
+	b.account("thistle").Always(makesStream("resp_2"))
+	for i := range 4 {
+		if r := b.served(respond(fmt.Sprint("conversation ", i))); r.account() != "thistle" || strings.Contains(r.body, "verified") {
+			t.Errorf("conversation %d: got %s: %s", i, r.account(), r.body)
+		}
+	}
+	if n := len(b.account("tansy").Requests()); n != 1 {
+		t.Errorf("got %d requests at the account that refuses, want 1", n)
 	}
 }
 
@@ -295,7 +315,15 @@ func TestWhatBackgroundHears(t *testing.T) {
 		}
 	}
 	b := newBench(t, "marlow")
+	marked := ask{key: b.newKey(catalog.ClientKey{Name: "jobs", Background: true})}
+	b.account("marlow").Queue(upstreamtest.Bare())
+	b.do(marked)
+	if r := b.do(marked); r.errorKind() != "paused" {
+		t.Errorf("a background key: got %q, want paused", r.errorKind())
+	}
+	b.served(ask{})
 	b.account("marlow").Queue(upstreamtest.FiveHourSpent(b.clock.now().Add(time.Hour)))
+	b.clock.advance(5 * time.Second)
 	b.do(background(ask{}))
 	if r := b.do(ask{}); r.errorKind() != "exhausted" {
 		t.Errorf("a spent window: got %q, want exhausted", r.errorKind())

@@ -11,6 +11,10 @@
 // a reading. A window counts as empty past its reset, and where it was read as full
 // without a reset, five minutes after that.
 //
+// A candidate refuses what it was refused lately: a feature, a model, a tier of one, or
+// requests larger than a limit. It is passed over for what asks for that, and for nothing
+// else. What was placed on it stays counted as load, so that a refusal attracts nobody.
+//
 // # Policy score
 //
 // The usable candidates fall into five ranks; the first that is not empty decides:

@@ -147,6 +147,11 @@ func (s Situation) spent(handBack Plan, r account.Rejection, at int) Plan {
 	if p := s.owned(handBack, r, at); p.Step == Refuse {
 		return p
 	}
+	if r.Thing() != (account.Thing{}) {
+		if p, ok := s.paused(); ok {
+			return p
+		}
+	}
 	if (r.Kind != account.WindowSpent && r.Kind != account.ModelWindow) || s.Policy.Name == catalog.Order {
 		return handBack
 	}

@@ -283,9 +283,19 @@ func (s Situation) pickNew() Plan {
 		return Plan{Step: Serve, Chosen: d.Chosen, Pin: s.newPin(), Trial: d.Trial && s.Pins, Decision: &d, Why: string(d.Reason)}
 	}
 	if refuses := func(p pick.Part) bool { return p.Passed == pick.Refuses }; slices.ContainsFunc(d.Parts, refuses) {
+		if p, ok := s.paused(); ok {
+			return p
+		}
 		return s.whatever().pickNew() // all that could serve it refuse it: let the provider say so
 	}
 	return Plan{Step: Refuse, Refusal: s.nobody(), Decision: &d, Why: string(d.Reason)}
+}
+
+// paused is the plan where an account that may do what others refuse only pauses: it is worth
+// its wait, since the refusal would end the client's work. It is false where none does.
+func (s Situation) paused() (Plan, bool) {
+	r := s.nobody()
+	return Plan{Step: Refuse, Refusal: r, Why: string(Paused)}, r.Cause == Paused
 }
 
 // nobody says why no candidate can take the request.

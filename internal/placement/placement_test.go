@@ -45,6 +45,14 @@ func lacking(s account.State) account.State {
 	return s.Reject(account.Rejection{Kind: account.Entitlement, At: t0, Feature: "long-context"}, rules)
 }
 
+// narrow refuses bodies of 1000 bytes and more.
+var (
+	tooLarge = account.Rejection{Kind: account.TooLarge, At: t0, Model: "claude-opus-5", Limit: account.InputTokens, Size: 1000}
+	narrow   = read(0.1, 0.1).Reject(tooLarge, rules)
+)
+
+func large(s *placement.Situation) { s.Request.Size = 1000 }
+
 func longContext(s *placement.Situation) { s.Request.Features = []string{"long-context"} }
 
 func overage() account.State {
@@ -158,6 +166,13 @@ func TestBegin(t *testing.T) {
 		{"a new conversation goes where it was not refused", situation(lacking(read(0.1, 0.1)), read(0.5, 0.5)), longContext, serve("juniper", placement.New)},
 		{"and does not lead to a spent account", pinnedTo(situation(lacking(spent(t0, t0.Add(time.Hour))), lacking(read(0.1, 0.1))), "marlow"), longContext, serve("juniper", placement.Move)},
 		{"a new conversation whose feature nobody has is picked for all the same", situation(lacking(read(0.5, 0.5)), lacking(read(0.1, 0.1))), longContext, serve("juniper", placement.New)},
+		{"where one lacks it and another pauses, the wait", situation(lacking(read(0.5, 0.5)), paused(t0, 12*time.Second)), longContext, want{step: placement.Refuse, cause: placement.Paused, retry: t0.Add(12 * time.Second)}},
+		{"where one lacks it and another is spent, the provider says so", situation(lacking(read(0.5, 0.5)), spent(t0, t0.Add(time.Hour))), longContext, serve("marlow", placement.New)},
+		{"a pinned request too large for its account moves", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), large, serve("juniper", placement.Move)},
+		{"one that is not too large stays", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), func(s *placement.Situation) { large(s); s.Request.Size-- }, serve("marlow", placement.Keep)},
+		{"a bound one too large stays, and hears the provider", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), func(s *placement.Situation) { large(s); s.Bound = true }, serve("marlow", placement.Keep)},
+		{"too large everywhere stays", pinnedTo(situation(narrow, narrow), "marlow"), large, serve("marlow", placement.Keep)},
+		{"too large for another is no wait for a new one", situation(narrow, read(0.9, 0.9)), large, serve("juniper", placement.New)},
 		{"none configured", situation(), nil, want{step: placement.Refuse, cause: placement.NoAccount}},
 
 		{"order asks a spent account when all are spent", order(situation(spent(t0, t0.Add(time.Hour)), spent(t0, t0.Add(2*time.Hour)))), nil, serve("marlow", placement.New)},
@@ -241,6 +256,7 @@ func TestAfter(t *testing.T) {
 	longThrottle := account.Rejection{Kind: account.Throttle, At: t0, Until: t0.Add(90 * time.Second)}
 	bare := account.Rejection{Kind: account.Bare, At: t0, Model: "claude-opus-5"}
 	feature := account.Rejection{Kind: account.Entitlement, At: t0, Feature: "long-context"}
+	access := account.Rejection{Kind: account.Access, At: t0, Model: "claude-opus-5"}
 	noFunds := account.Rejection{Kind: account.Funds, At: t0, Code: "billing_error"}
 	badKey := account.Rejection{Kind: account.BadCredential, At: t0, Code: "authentication_error"}
 	unrenewed := func(wait time.Duration) account.Rejection {
@@ -291,6 +307,13 @@ func TestAfter(t *testing.T) {
 		{"bare: one hop only", healthy, twice, bare, back},
 		{"entitlement: a kept conversation goes where the feature may be", healthy, keptLong, feature, serve(placement.Move)},
 		{"entitlement: with nowhere to go the provider's words", alone, keptLong, feature, back},
+		{"access: the next account", healthy, kept, access, serve(placement.Move)},
+		{"access: alone the provider's words", alone, kept, access, back},
+		{"access: goes on after a hop", healthy, twice, access, serve(placement.Move)},
+		{"access: bound, the provider's words", healthy, bound, access, back},
+		{"access: another that pauses is worth its wait", []account.State{read(0.1, 0.1), paused(t0, 12*time.Second)}, fresh, access, want{step: placement.Refuse, cause: placement.Paused, retry: t0.Add(12 * time.Second)}},
+		{"too large: a kept one moves", healthy, func(s *placement.Situation) { kept(s); large(s) }, tooLarge, serve(placement.Move)},
+		{"too large: nowhere to go", []account.State{read(0.1, 0.1), narrow}, func(s *placement.Situation) { kept(s); large(s) }, tooLarge, back},
 		{"funds: hops", healthy, kept, noFunds, serve(placement.Move)},
 		{"funds: alone needs the owner", alone, kept, noFunds, want{step: placement.Refuse, cause: placement.NoAccount, owners: 1}},
 		{"entitlement: not where the feature is known to lack", []account.State{read(0.1, 0.1), lacking(read(0.1, 0.1))}, keptLong, feature, back},
