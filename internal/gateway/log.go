@@ -102,6 +102,9 @@ func (x *exchange) logRejection(i int, a *answer, r account.Rejection) {
 		slog.String("request", x.id), slog.String("account", x.sit.Candidates[i].Account.Name), slog.String("kind", string(r.Kind)),
 		slog.String("rule", r.Rule), slog.String("code", r.Code), slog.String("model", r.Model),
 	}
+	if of := r.Thing(); of != (account.Thing{}) {
+		attrs = append(attrs, slog.Any("of", of))
+	}
 	if a != nil {
 		attrs = append(attrs, slog.Int("status", a.resp.StatusCode), slog.Any("limits", provider.LimitHeaders(a.resp.Header)))
 	}

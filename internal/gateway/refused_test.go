@@ -69,6 +69,9 @@ func TestRefusalsOfTheAccount(t *testing.T) {
 			if n := len(b.account("tansy").Requests()); n != 1 {
 				t.Errorf("got %d requests at the account that refuses, want 1", n)
 			}
+			if log := b.log.String(); !strings.Contains(log, `"kind":"access","rule":"`+c.why+`"`) || !strings.Contains(log, `"of":{`) {
+				t.Errorf("the log does not tell of it: %s", log)
+			}
 			st := b.state("tansy")
 			if len(st.Blocks) != 0 || st.Parked != nil {
 				t.Errorf("got blocks %v, parked %v; want neither", st.Blocks, st.Parked)

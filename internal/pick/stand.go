@@ -35,6 +35,8 @@ func (s Standing) note() string {
 	switch {
 	case s.Blocked():
 		return s.Block.Cause + " until " + s.Until.UTC().Format(time.RFC3339)
+	case s.Reason == Refuses && s.Refused.Why != "":
+		return s.Refused.Why + " until " + s.Until.UTC().Format(time.RFC3339)
 	case !s.Until.IsZero():
 		return "until " + s.Until.UTC().Format(time.RFC3339)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/pick"
 )
 
@@ -118,5 +119,15 @@ func TestBlocked(t *testing.T) {
 func refuses(thing account.Thing, size int64, in time.Duration) change {
 	return func(c *pick.Candidate) {
 		c.State.Refuses[thing.Key()] = account.Refused{Thing: thing, Size: size, Since: now.Add(in - time.Hour), Until: now.Add(in)}
+	}
+}
+
+// TestRefusesIsExplained: the reader of a decision sees why an account was passed over.
+func TestRefusesIsExplained(t *testing.T) {
+	s := account.State{}.Reject(account.Rejection{Kind: account.Access, At: now, Model: ordinary.Model, Rule: "unverified"}, account.Rules{})
+	d := pick.Pick(now, catalog.Policy{Name: catalog.Score}, settings(), ordinary, []pick.Candidate{candidate("a", func(c *pick.Candidate) { c.State = s }), candidate("b")})
+	want := "unverified until " + now.Add(time.Hour).UTC().Format(time.RFC3339)
+	if got := d.Parts[0]; d.Chosen != 1 || got.Passed != pick.Refuses || got.Note != want {
+		t.Errorf("got %d chosen and %+v, want the second, and %q", d.Chosen, got, want)
 	}
 }

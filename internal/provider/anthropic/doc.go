@@ -9,6 +9,11 @@
 // into the shape Anthropic's clients understand. Renewal and Looks are the calls of holdfast's
 // own, to renew a login and to ask for its usage, and Renewed and Looked read their answers.
 //
+// # Refusals
+//
+// What each published and each known refusal speaks of stands in one table, with its
+// sources: see refusals.go. Headers decide of rate limits and allowances.
+//
 // # Windows
 //
 // A subscription's answers carry anthropic-ratelimit-unified-* headers, one group per

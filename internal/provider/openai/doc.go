@@ -11,6 +11,11 @@
 // clients understand, Codex above all. Renewal and Looks are the calls of holdfast's own, to
 // renew a login and to ask for its usage, and Renewed and Looked read their answers.
 //
+// # Refusals
+//
+// What each published and each known refusal speaks of stands in one table, with its
+// sources: see refusals.go. Headers decide of rate limits and allowances.
+//
 // # Windows
 //
 // A plan's answers carry x-codex-primary-* and x-codex-secondary-* headers. A window is

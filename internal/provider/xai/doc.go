@@ -12,6 +12,11 @@
 // calls of holdfast's own, to renew a login and to ask for that usage, and Renewed and
 // Looked read their answers.
 //
+// # Refusals
+//
+// What each published and each known refusal speaks of stands in one table, with its
+// sources: see refusals.go. Headers decide of rate limits and allowances.
+//
 // # Windows
 //
 // Answers tell nothing about windows. Their x-ratelimit-* headers are ceilings that are
