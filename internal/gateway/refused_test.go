@@ -170,6 +170,28 @@ func TestModelThatNobodyHas(t *testing.T) {
 	}
 }
 
+// With more accounts than sends, the fourth is asked by the next try; what it refuses too is
+// then nobody's.
+func TestModelBeyondTheSends(t *testing.T) {
+	names := []string{"tansy", "thistle", "yarrow", "sorrel"}
+	lacking := openAIError(404, "invalid_request_error", "model_not_found", "The model `gpt-5.5` does not exist or you do not have access to it.")
+	b := keyBench(t, account.OpenAI, names...)
+	for _, name := range names {
+		b.account(name).Always(lacking)
+	}
+	if r := b.do(respond("one")); r.status != 503 || r.errorKind() != "busy" || b.sent() != 3 {
+		t.Fatalf("got %d %s after %d sends, want busy after 3", r.status, r.errorKind(), b.sent())
+	}
+	if r := b.do(respond("one")); r.status != 404 || r.errorKind() != "" {
+		t.Errorf("got %d %s, want the provider's 404", r.status, r.errorKind())
+	}
+	for _, name := range names {
+		if got := b.refuses(name); len(got) != 0 {
+			t.Errorf("%s: got %+v remembered, want nothing", name, got)
+		}
+	}
+}
+
 // TestGrownBeyondAKey is field case grown-beyond-a-key: a request larger than a limit moves at
 // once, and larger ones are not sent there again; a small one is.
 func TestGrownBeyondAKey(t *testing.T) {

@@ -227,7 +227,7 @@ func (x *exchange) rejected(i int, a *answer, r account.Rejection) (*answer, pla
 		x.unrenewed, x.unrenewedUntil = x.sit.Candidates[i].Account.Name, r.Until
 	}
 	x.refusedFor = r.Kind
-	x.forgetCommon(r)
+	defer x.forgetCommon(r) // the plan must not ask again those that have refused it before
 	x.sit.Now = x.g.now()
 	if x.gone() {
 		a.close()
