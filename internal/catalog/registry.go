@@ -69,7 +69,7 @@ var registry = []Setting{
 		func(s *Settings) *[]string { return &s.ExpensiveModels }),
 	patterns("default_models", "*sonnet*", "models that most work is done with",
 		func(s *Settings) *[]string { return &s.DefaultModels }),
-	toggle("yield_known_background", "false", "titles, summaries and reviews that a known client marks as such yield too",
+	toggle("yield_known_background", "true", "titles, summaries, suggestions and other work that a known client does beside a session, and that nobody waits for, yield too",
 		func(s *Settings) *bool { return &s.YieldKnownBackground }),
 }
 

@@ -20,7 +20,7 @@ func TestSettingsDefaults(t *testing.T) {
 		UpstreamTimeout: 16 * time.Minute, KeepAlive: 15 * time.Second,
 		WeightExpiring: 1, WeightPace: 1, WeightShort: 1, WeightModel: 1,
 		ExpensiveModels: []string{"*fable*"}, DefaultModels: []string{"*sonnet*"},
-		YieldKnownBackground: false,
+		YieldKnownBackground: true,
 	}
 	if diff := cmp.Diff(want, catalog.Catalog{}.Settings()); diff != "" {
 		t.Errorf("settings of an empty catalog (-want +got):\n%s", diff)
@@ -184,7 +184,7 @@ func TestSettingText(t *testing.T) {
 	want := map[string]string{
 		"pin_ttl": "1h", "bound_pin_ttl": "720h", "move_after": "60s", "fresh_for": "10m", "bare_pause": "5s",
 		"reserve": "0.15", "trial_requests": "3", "max_body": "32MiB", "weight_pace": "1",
-		"expensive_models": "*fable*", "yield_known_background": "false",
+		"expensive_models": "*fable*", "yield_known_background": "true",
 	}
 	s := catalog.Catalog{}.Settings()
 	for _, setting := range catalog.Registry() {

@@ -12,6 +12,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/body"
 	"holdfast/internal/catalog"
+	"holdfast/internal/conversation"
 	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
@@ -25,7 +26,8 @@ var inferencePaths = map[account.Provider]string{
 }
 
 func (c *cli) pickCommand() *cobra.Command {
-	var providerName, model, conversation string
+	var providerName, model string
+	var of named
 	cmd := &cobra.Command{
 		Use: "pick --provider P --model M", Short: "Explain which account a new conversation would go to now",
 		Long: "Explain which account a new conversation with a model would go to now, and why not to the others, for the\n" +
@@ -35,18 +37,22 @@ func (c *cli) pickCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: "+c.providerNames())
 	cmd.Flags().StringVar(&model, "model", "", "the model, as a client names it")
-	cmd.Flags().StringVar(&conversation, "conversation", "", "a conversation's name; it decides between accounts that are alike")
+	cmd.Flags().StringVar(&of.conversation, "conversation", "", "a conversation's name; it decides between accounts that are alike")
+	cmd.Flags().StringVar(&of.key, "key", "", "the client key that the conversation is of, by its name")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if providerName == "" || model == "" {
 			return usageError("say for which provider and model, such as: holdfast pick --provider anthropic --model MODEL")
+		}
+		if of.key != "" && of.conversation == "" {
+			return usageError("--key says whose conversation it is: add --conversation NAME")
 		}
 		p, err := c.providerOf(providerName)
 		if err != nil {
 			return err
 		}
 		return c.with(cmd.Context(), func(d *data) error {
-			e, err := c.explain(cmd.Context(), d, p, model, conversation)
+			e, err := c.explain(cmd.Context(), d, p, model, of)
 			if err != nil {
 				return err
 			}
@@ -73,6 +79,30 @@ type explanation struct {
 	// ownOnly: some accounts serve the provider's own client alone, and are shown as it finds
 	// them.
 	ownOnly bool
+	// anyKey: a conversation was named and its client key was not, so that what decides
+	// between accounts that are alike is not known.
+	anyKey bool
+}
+
+// named is a conversation by its name and by the name of its client key, either empty.
+type named struct{ conversation, key string }
+
+// hashed is the conversation's key as the gateway has it. It is false where no client key is
+// named and several might be meant.
+func (n named) hashed(keys []catalog.ClientKey, p account.Provider, r provider.Request) (string, bool, error) {
+	if n.conversation == "" {
+		return "", false, nil
+	}
+	i := 0
+	switch {
+	case n.key != "":
+		if i = slices.IndexFunc(keys, func(k catalog.ClientKey) bool { return k.Name == n.key }); i < 0 {
+			return "", false, fmt.Errorf("there is no client key %q; `holdfast key list` shows them", n.key)
+		}
+	case len(keys) != 1:
+		return "", false, nil
+	}
+	return conversation.Identify(keys[i].ID, p, n.conversation, r, body.Facts{}).Key, true, nil
 }
 
 // decidedBy says in a sentence what each word means that decides.
@@ -92,7 +122,7 @@ var scores = map[catalog.PolicyName]string{
 	catalog.Order:        "minus how full its fullest window is; your list decides, not the score",
 }
 
-func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, conversation string) (explanation, error) {
+func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model string, of named) (explanation, error) {
 	snap, err := d.Snapshot(ctx, false)
 	if err != nil {
 		return explanation{}, err
@@ -107,22 +137,31 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model, c
 	if ownOnly {
 		header = own.OwnHeader()
 	}
+	served, err := d.Read(ctx, store.Query{Serving: []account.Provider{p}})
+	if err != nil {
+		return explanation{}, err
+	}
 	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
 	candidates := make([]pick.Candidate, len(accounts))
 	for i, a := range accounts {
 		s := states[a.ID]
 		candidates[i] = pick.Candidate{
-			Account: a, State: s.State, Placed: s.Placed, Allowed: true, Serves: wire.Serves(a.Kind, path, header, request),
+			Account: a, State: s.State, Placed: s.Placed, Allowed: true, Serving: served.Serving[p].Account == a.ID, Serves: wire.Serves(a.Kind, path, header, request),
 		}
+	}
+	key, known, err := of.hashed(snap.Catalog.Keys, p, request)
+	if err != nil {
+		return explanation{}, err
 	}
 	policy := snap.Catalog.PolicyOf(p)
 	decision := pick.Pick(c.Now(), policy, snap.Catalog.Settings(), pick.Request{
-		Key: conversation, Family: request.Family, Model: request.Model, Features: request.Features, Tier: request.Tier,
+		Key: key, Family: request.Family, Model: request.Model, Features: request.Features, Tier: request.Tier,
 	}, candidates)
 	e := explanation{
 		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts,
 	}
 	e.ownOnly = ownOnly && slices.ContainsFunc(accounts, func(a account.Account) bool { return a.Kind == account.Subscription })
+	e.anyKey = of.conversation != "" && !known
 	if decision.Chosen >= 0 {
 		e.Account = &accounts[decision.Chosen].Name
 	}
@@ -153,6 +192,9 @@ func (c *cli) writeExplanation(e explanation) error {
 	text := "SCORE is " + scores[catalog.PolicyName(e.Policy)] + "."
 	if why := decidedBy[e.Reason]; why != "" {
 		text += " Decided by " + string(e.Reason) + ": " + why + "."
+	}
+	if e.anyKey {
+		text += " Accounts that are alike are shown in your order: for a conversation it depends on its client key too, so name that with --key NAME."
 	}
 	if e.ownOnly {
 		text += " Logins of " + string(e.Provider) + " serve their provider's own client, which this is shown for; of others they are not-served, and those need a key."

@@ -357,6 +357,7 @@ func (x *exchange) situation(v store.View) placement.Situation {
 			Account: a, State: st.State, Placed: st.Placed,
 			Serves:  x.prov.Serves(a.Kind, x.route.Path, x.r.Header, x.req),
 			Allowed: x.key.Allows(a.ID),
+			Serving: v.Serving[x.name].Account == a.ID,
 		})
 	}
 	// That two conversations begin alike says nothing of where an object is.

@@ -1,14 +1,15 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/pick"
-	"holdfast/internal/placement"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -29,23 +30,53 @@ func (x *exchange) hello() {
 // must not cost a store read each time.
 const healthFor = time.Second
 
+// healthCache is what the last look found, and the one that is going on: however many ask
+// meanwhile, they wait for the same.
 type healthCache struct {
 	mu      sync.Mutex
 	at      time.Time
 	healthy bool
+	looking chan struct{} // closed at the end of the look; nil while nobody looks
+}
+
+// of returns what a look that is young enough found, or looks.
+func (c *healthCache) of(ctx context.Context, now func() time.Time, look func(context.Context) bool) bool {
+	c.mu.Lock()
+	if now().Sub(c.at) < healthFor {
+		defer c.mu.Unlock()
+		return c.healthy
+	}
+	looking := c.looking
+	if looking == nil {
+		looking = make(chan struct{})
+		c.looking = looking
+		go func(ctx context.Context) { // the one who asked first may leave, and others wait
+			healthy := false
+			defer func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.healthy, c.at, c.looking = healthy, now(), nil
+				close(looking)
+			}()
+			healthy = look(ctx)
+		}(context.WithoutCancel(ctx))
+	}
+	c.mu.Unlock()
+	select {
+	case <-looking:
+	case <-ctx.Done():
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.healthy
 }
 
 // healthCheck answers 200 when the store answers and an account could take a new
-// conversation now, as picking itself sees it; else 503.
+// conversation with a default model now, as picking itself sees it; else 503.
 func (x *exchange) healthCheck() {
 	x.report.outcome = "health"
-	g, c := x.g, &x.g.health
-	c.mu.Lock()
-	if now := g.now(); now.Sub(c.at) >= healthFor {
-		c.healthy, c.at = x.healthy(), now
-	}
-	healthy := c.healthy
-	c.mu.Unlock()
+	healthy := x.g.health.of(x.r.Context(), x.g.now, x.g.healthy)
 	code, text := http.StatusOK, "ok\n"
 	if !healthy {
 		code, text = http.StatusServiceUnavailable, "unavailable\n"
@@ -61,25 +92,29 @@ func (x *exchange) healthCheck() {
 // health: reads may go on working when writes do not.
 const storeTrouble = 10 * time.Second
 
-func (x *exchange) healthy() bool {
-	if failed := x.g.storeFailedAt.Load(); failed != 0 && x.g.now().Sub(time.Unix(0, failed)) < storeTrouble {
+func (g *Gateway) healthy(ctx context.Context) bool {
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.Error("panic", "panic", p, "in", "look at the health", "stack", string(debug.Stack()))
+		}
+	}()
+	if failed := g.storeFailedAt.Load(); failed != 0 && g.now().Sub(time.Unix(0, failed)) < storeTrouble {
 		return false
 	}
-	snap, err := x.g.store.Snapshot(x.r.Context(), false)
+	snap, err := g.store.Snapshot(ctx, false)
 	if err != nil {
-		x.report.err = err
+		g.log.Warn("look at the health", "error", err)
 		return false
 	}
-	settings, now := snap.Catalog.Settings(), x.g.now()
+	settings, now := snap.Catalog.Settings(), g.now()
 	snap.States = store.Together(snap.Catalog.Accounts, snap.States)
-	for p := range x.g.providers {
-		s := placement.Situation{Now: now, Policy: snap.Catalog.PolicyOf(p), Settings: settings}
+	for p := range g.providers {
 		for _, a := range snap.Catalog.Of(p) {
 			st := snap.States[a.ID]
-			s.Candidates = append(s.Candidates, pick.Candidate{Account: a, State: st.State, Placed: st.Placed, Serves: true, Allowed: true})
-		}
-		if plan := placement.Begin(s); plan.Step == placement.Serve && pick.Stand(now, s.Request, s.Candidates[plan.Chosen], settings).Usable() {
-			return true
+			c := pick.Candidate{Account: a, State: st.State, Placed: st.Placed, Serves: true, Allowed: true}
+			if pick.ServesDefault(now, settings, c) {
+				return true
+			}
 		}
 	}
 	return false

@@ -285,3 +285,27 @@ func (n *noServing) Put(ctx context.Context, r store.Record, cond store.Conditio
 	}
 	return n.Backend.Put(ctx, r, cond)
 }
+
+// TestServingKeepsOverTheThreshold: where policy order has passed all over, conversations go
+// on where the last ones went until that account is five points fuller.
+func TestServingKeepsOverTheThreshold(t *testing.T) {
+	b := newBench(t, "marlow", "juniper")
+	b.order(0.80)
+	b.at("marlow", 0.90)
+	b.at("juniper", 0.91)
+	for i, tt := range []struct {
+		marlow, juniper float64
+		want            string
+	}{{0.90, 0.91, "marlow"}, {0.93, 0.91, "marlow"}, {0.955, 0.91, "marlow"}, {0.96, 0.91, "juniper"}, {0.96, 0.97, "juniper"}} {
+		b.at("marlow", tt.marlow)
+		b.at("juniper", tt.juniper)
+		if r := b.served(ask{session: session(i)}); r.account() != tt.want {
+			t.Errorf("at %v and %v: got %s, want %s", tt.marlow, tt.juniper, r.account(), tt.want)
+		}
+		b.await("the record of who serves", func() bool {
+			v, err := b.store.Read(t.Context(), store.Query{Serving: []account.Provider{account.Anthropic}})
+			return err == nil && v.Serving[account.Anthropic].Name == tt.want
+		})
+		b.clock.advance(time.Second)
+	}
+}

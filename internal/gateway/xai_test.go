@@ -66,15 +66,16 @@ func TestGrokGoesUpstreamAsItCame(t *testing.T) {
 	}
 }
 
-// What goes beside a session has conversation ids of its own and follows the session; an
+// What goes beside a session has conversation ids of its own and follows the session, whose
+// pin it leaves alone (side-calls-move-nobody); an
 // empty header names nothing, and a folder's id is no conversation's.
 func TestGrokSessions(t *testing.T) {
 	b := grokBench(t, "bracken", "sorrel")
 	b.served(grokAsk(1))
 	b.prefer("sorrel", "bracken")
-	for _, conv := range []string{"perm-classifier-1234", "recap-99", session(1)} {
-		if r := b.served(grokAsk(1, "X-Grok-Conv-Id", conv)); r.account() != "bracken" || r.pin() != "kept" {
-			t.Errorf("%s: got %s, pin %s, want bracken, kept", conv, r.account(), r.pin())
+	for conv, pin := range map[string]string{"perm-classifier-1234": "none", "recap-99": "none", session(1): "kept"} {
+		if r := b.served(grokAsk(1, "X-Grok-Conv-Id", conv)); r.account() != "bracken" || r.pin() != pin {
+			t.Errorf("%s: got %s, pin %s, want bracken, %s", conv, r.account(), r.pin(), pin)
 		}
 	}
 	if r := b.served(grokAsk(1, "X-Grok-Session-Id", "")); r.account() != "bracken" || r.pin() != "kept" {

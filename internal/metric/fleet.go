@@ -22,6 +22,8 @@ type Fleet struct {
 	Watched map[account.ID]bool
 	// Failures is how often in a row the renewal of a login has failed.
 	Failures map[account.ID]int
+	// Served are the accounts that served last, where policy order is in force.
+	Served map[account.Provider]account.ID
 }
 
 // OfFleet makes the data of one round: only those that an alarm is to hear.
@@ -185,7 +187,7 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) Provider
 	if policy.Name == catalog.Order {
 		figures.Exhausted = pick.Over(figures.LeastUtilization, policy)
 		view := serving.View{Now: f.Now, Policy: policy, Settings: settings, Candidates: candidates}
-		if i := view.Of(); i >= 0 {
+		if i := view.Of(f.Served[p]); i >= 0 {
 			figures.Serving = accounts[i].Name
 		}
 	}

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,30 @@ func defaultRoom(now time.Time, s catalog.Settings, r Request, st account.State)
 		}
 	}
 	return room
+}
+
+// ServesDefault reports whether an account could take a new conversation with a model that
+// the setting default_models means. Which models an account has is not known here, so a
+// pattern counts as served until what it means is blocked or was refused there.
+func ServesDefault(now time.Time, s catalog.Settings, c Candidate) bool {
+	if !Stand(now, Request{}, c, s).Usable() {
+		return false
+	}
+	open := func(pattern string) bool {
+		means := []string{pattern}
+		for _, b := range c.State.Blocks {
+			if b.Active(now) && !b.Background && b.Tier == "" && (namesAny(means, b.Family) || matchesAny(means, b.Model)) {
+				return false
+			}
+		}
+		for _, r := range c.State.Refuses {
+			if now.Before(r.Until) && r.Limit == "" && r.Tier == "" && matchesAny(means, r.Model) {
+				return false
+			}
+		}
+		return true
+	}
+	return len(s.DefaultModels) == 0 || slices.ContainsFunc(s.DefaultModels, open)
 }
 
 // matchesAny reports whether a pattern matches a model. A pattern that is malformed

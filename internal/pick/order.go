@@ -11,6 +11,9 @@ import (
 func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Candidate, stands []Standing) {
 	over, cooling := -1, -1 // the least full of each
 	fulls := make([]float64, len(cs))
+	resort := func(i int) bool {
+		return stands[i].Blocked() && !slices.ContainsFunc(blocks(now, r, cs[i]), guardsOverage)
+	}
 	for i, c := range cs {
 		full := fullest(now, r, c.State)
 		fulls[i] = full
@@ -27,12 +30,13 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 			if over < 0 || full < fulls[over] {
 				over = i
 			}
-		case stands[i].Blocked() && !slices.ContainsFunc(blocks(now, r, c), guardsOverage):
+		case resort(i):
 			if cooling < 0 || full < fulls[cooling] {
 				cooling = i
 			}
 		}
 	}
+	over, cooling = keeping(over, cs, fulls, func(i int) bool { return d.Parts[i].Passed == OverThreshold }), keeping(cooling, cs, fulls, resort)
 	switch {
 	case d.Chosen >= 0:
 	case over >= 0:
@@ -40,6 +44,22 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 	case cooling >= 0:
 		d.Chosen, d.Reason = cooling, LastResort
 	}
+}
+
+// keepServing is by how much the account that serves must be fuller than the least full one
+// before that takes its place, once all are passed over.
+const keepServing = 0.05
+
+// keeping is the account to serve among those that are passed over alike, of which least is
+// the least full, −1 for none: the one that serves already, while it is not fuller by
+// keepServing.
+func keeping(least int, cs []Candidate, fulls []float64, alike func(i int) bool) int {
+	for i, c := range cs {
+		if least >= 0 && c.Serving && alike(i) && fulls[i]-fulls[least] < keepServing-slack {
+			return i
+		}
+	}
+	return least
 }
 
 // Over reports whether policy order passes an account that is so full over: its

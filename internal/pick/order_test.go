@@ -10,6 +10,8 @@ import (
 	"holdfast/internal/pick"
 )
 
+func serves(c *pick.Candidate) { c.Serving = true }
+
 func TestOrder(t *testing.T) {
 	overage := block(account.Block{Cause: account.CauseOverage, Window: account.Weekly}, time.Hour)
 	throttled := block(account.Block{Cause: account.CauseThrottle}, time.Minute)
@@ -33,6 +35,11 @@ func TestOrder(t *testing.T) {
 		{"cooling is passed over", []pick.Candidate{candidate("a", cooling(1)), candidate("b")}, "b", pick.ByOrder, "a:cooldown"},
 		{"all over the threshold: the least full", []pick.Candidate{candidate("a", fiveHour(0.95)), candidate("b", fiveHour(0.85)), candidate("c", fiveHour(0.90))}, "b", pick.OverThreshold, "a:over-threshold b:over-threshold c:over-threshold"},
 		{"equally full: the owner's order", []pick.Candidate{candidate("a", fiveHour(0.95)), candidate("b", fiveHour(0.95))}, "a", pick.OverThreshold, "a:over-threshold b:over-threshold"},
+		{"all over the threshold: the serving one keeps to five points", []pick.Candidate{candidate("a", fiveHour(0.90)), candidate("b", fiveHour(0.9499), serves)}, "b", pick.OverThreshold, "a:over-threshold b:over-threshold"},
+		{"at five points it gives way", []pick.Candidate{candidate("a", fiveHour(0.90)), candidate("b", fiveHour(0.95), serves)}, "a", pick.OverThreshold, "a:over-threshold b:over-threshold"},
+		{"every one cools: the serving one keeps to five points", []pick.Candidate{candidate("a", fiveHour(0.95), cooling(time.Hour)), candidate("b", fiveHour(0.99), cooling(time.Hour), serves)}, "b", pick.LastResort, "a:cooldown b:cooldown"},
+		{"what serves gives way to one with room", []pick.Candidate{candidate("a", fiveHour(0.79)), candidate("b", fiveHour(0.81), serves)}, "a", pick.ByOrder, "b:behind"},
+		{"over the threshold before cooling, which served", []pick.Candidate{candidate("a", fiveHour(0.90)), candidate("b", fiveHour(0.90), cooling(time.Hour), serves)}, "a", pick.OverThreshold, "a:over-threshold b:cooldown"},
 		{"over the threshold before cooling", []pick.Candidate{candidate("a", fiveHour(0.10), cooling(time.Second)), candidate("b", fiveHour(1.5))}, "b", pick.OverThreshold, "a:cooldown b:over-threshold"},
 		{"every one cools: the least full", []pick.Candidate{candidate("a", fiveHour(1), cooling(time.Hour)), candidate("b", week(0.99, 0.5), cooling(2*time.Hour))}, "b", pick.LastResort, "a:cooldown b:cooldown"},
 		{"pauses and model blocks are cooldowns", []pick.Candidate{candidate("a", fiveHour(0.4), throttled), candidate("b", fiveHour(0.3), opus), candidate("c", fiveHour(0.5), cooling(time.Hour))}, "b", pick.LastResort, "a:paused b:model-blocked c:cooldown"},

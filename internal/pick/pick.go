@@ -43,6 +43,8 @@ type Candidate struct {
 	Serves bool
 	// Allowed: the client key may use the account.
 	Allowed bool
+	// Serving: the account serves now under policy order, as far as is known.
+	Serving bool
 	// Tried: the account was already tried for this client request.
 	Tried bool
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"holdfast/internal/account"
+	"holdfast/internal/catalog"
 	"holdfast/internal/metric"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -19,7 +20,16 @@ func (p *Poller) Fleet(ctx context.Context) (metric.Fleet, error) {
 	}
 	f := metric.Fleet{
 		Now: p.Now(), Catalog: *snap.Catalog.Catalog, States: map[account.ID]account.State{},
-		Watched: map[account.ID]bool{}, Failures: map[account.ID]int{},
+		Watched: map[account.ID]bool{}, Failures: map[account.ID]int{}, Served: map[account.Provider]account.ID{},
+	}
+	if order := ordered(f.Catalog); len(order) > 0 {
+		v, err := p.Store.Read(ctx, store.Query{Serving: order})
+		if err != nil {
+			return metric.Fleet{}, fmt.Errorf("measure the accounts: %w", err)
+		}
+		for of, r := range v.Serving {
+			f.Served[of] = r.Account
+		}
 	}
 	var logins []account.ID // keys have neither a usage endpoint nor renewals
 	for _, a := range f.Catalog.Accounts {
@@ -57,4 +67,15 @@ func (p *Poller) Fleet(ctx context.Context) (metric.Fleet, error) {
 		}
 	}
 	return f, nil
+}
+
+// ordered are the providers under policy order.
+func ordered(c catalog.Catalog) []account.Provider {
+	var list []account.Provider
+	for _, p := range account.Providers {
+		if c.PolicyOf(p).Name == catalog.Order {
+			list = append(list, p)
+		}
+	}
+	return list
 }

@@ -5,8 +5,8 @@
 //
 // The serving account of a provider is the one that policy order would give a new
 // conversation without a wish of its own: of no model family, needing no feature, from a
-// client key that may use every account. It is a function of the instant, the policy and
-// what is known of the accounts; nothing remembers it. A switch is a change of it. The
+// client key that may use every account. It is a function of the instant, the policy, what
+// is known of the accounts and, where all are passed over, of who served last. A switch is a change of it. The
 // record holds who served when it was last looked at, and the newest switches; older ones
 // are the past.
 //

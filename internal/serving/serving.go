@@ -98,13 +98,17 @@ type View struct {
 	Candidates []pick.Candidate
 }
 
-// Of returns the index of the serving account, −1 if nobody serves or the policy is not
-// order.
-func (v View) Of() int {
+// Of returns the index of the serving account where the given one served last, −1 if nobody
+// serves or the policy is not order.
+func (v View) Of(last account.ID) int {
 	if v.Policy.Name != catalog.Order {
 		return -1
 	}
-	return pick.Pick(v.Now, v.Policy, v.Settings, pick.Request{}, v.unrestricted()).Chosen
+	cs := v.unrestricted()
+	for i := range cs {
+		cs[i].Serving = cs[i].Account.ID == last
+	}
+	return pick.Pick(v.Now, v.Policy, v.Settings, pick.Request{}, cs).Chosen
 }
 
 func (v View) unrestricted() []pick.Candidate {
@@ -129,7 +133,7 @@ func (v View) overtaken(r Record) bool {
 // Next returns the record that the view asks for, and whether it is worth a write: serving
 // changed, or who stands before it.
 func (r Record) Next(v View) (Record, bool) {
-	to := v.Of()
+	to := v.Of(r.Account)
 	if to < 0 || v.overtaken(r) {
 		return r, false
 	}

@@ -107,7 +107,7 @@ func TestOf(t *testing.T) {
 		{"nobody without accounts", view(), -1},
 		{"nobody under another policy", score, -1},
 	} {
-		if got := tt.view.Of(); got != tt.want {
+		if got := tt.view.Of(""); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestSwitch(t *testing.T) {
 		{"not parked any more", list(candidate("a", parked), candidate("b")), list(candidate("a"), candidate("b")), "b a reorder returned"},
 		{"the middle one has room again", list(candidate("a", full(0.9)), candidate("b", cooling), candidate("c")), list(candidate("a", full(0.9)), candidate("b"), candidate("c")), "c b reorder returned"},
 		{"all over the threshold, and this one is fuller now", list(candidate("a", full(0.85)), candidate("b", full(0.9))), list(candidate("a", full(0.95)), candidate("b", full(0.9))), "a b reorder quota"},
-		{"and the one before it again", list(candidate("a", full(0.95)), candidate("b", full(0.9))), list(candidate("a", full(0.95)), candidate("b", full(0.97))), "b a reorder quota"},
+		{"and the one before it again", list(candidate("a", full(0.95)), candidate("b", full(0.9))), list(candidate("a", full(0.95)), candidate("b", full(1.0))), "b a reorder quota"},
 		{"put first by hand", list(candidate("a"), candidate("b")), list(candidate("b"), candidate("a")), "a b manual order"},
 		{"put first by hand as the other cools", list(candidate("a"), candidate("b")), list(candidate("b"), candidate("a", cooling)), "a b manual order"},
 		{"put before one that was passed over", list(candidate("a", full(0.9)), candidate("b"), candidate("c")), list(candidate("a", full(0.9)), candidate("c"), candidate("b")), "b c manual order"},
@@ -335,7 +335,7 @@ func TestHistoryIsAChain(t *testing.T) {
 			}
 			v := view(cs...)
 			next, worth := r.Next(v)
-			if i := v.Of(); i >= 0 && next.Account != cs[i].Account.ID {
+			if i := v.Of(r.Account); i >= 0 && next.Account != cs[i].Account.ID {
 				t.Fatalf("seed %d: got %s, want %s", seed, next.Account, cs[i].Account.ID)
 			}
 			if !worth && next.Account != r.Account {

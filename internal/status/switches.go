@@ -63,7 +63,7 @@ func servingNow(in Input, p account.Provider, of []account.Account) int {
 		s := in.States[a.ID]
 		v.Candidates = append(v.Candidates, pick.Candidate{Account: a, State: s.State, Placed: s.Placed})
 	}
-	return v.Of()
+	return v.Of(in.Serving[p].Account)
 }
 
 // NewestFirst orders switches of several providers.

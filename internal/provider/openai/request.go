@@ -120,14 +120,11 @@ func role(method, path string) provider.Role {
 	return provider.Aside
 }
 
-// isBackground recognizes the work that Codex does beside its session: reviews, and the
-// writing of memories. A compaction is none: the session's next step waits for it.
+// isBackground recognizes the work that Codex does beside its session: the writing of
+// memories. A compaction is none, since the session's next step waits for it, and neither
+// is a review, which the user typed.
 func isBackground(h http.Header) bool {
-	switch strings.ToLower(strings.TrimSpace(h.Get("X-Openai-Subagent"))) {
-	case "review", "memory_consolidation":
-		return true
-	}
-	return isTrue(h.Get("X-Openai-Memgen-Request"))
+	return strings.EqualFold(strings.TrimSpace(h.Get("X-Openai-Subagent")), "memory_consolidation") || isTrue(h.Get("X-Openai-Memgen-Request"))
 }
 
 // Serves implements provider.Provider. A plan serves what Codex asks for: the Responses

@@ -120,7 +120,7 @@ func TestKnownBackground(t *testing.T) {
 		header, value string
 		want          bool
 	}{
-		{"x-openai-subagent", "review", true},
+		{"x-openai-subagent", "review", false}, // the user typed it
 		{"x-openai-subagent", "memory_consolidation", true},
 		{"x-openai-subagent", "compact", false}, // the session's next step waits for it
 		{"x-openai-subagent", "collab_spawn", false},

@@ -2,6 +2,7 @@ package xai
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"holdfast/internal/account"
@@ -70,8 +71,8 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 	if r.Role == provider.Inference {
 		r.Features = []string{ChatEndpoint}
 	}
-	r.SideCall = isBackground(h)
-	r.KnownBackground = r.SideCall
+	r.KnownBackground = isBeside(h, unwaited)
+	r.SideCall = r.KnownBackground || isBeside(h, waited)
 	return r
 }
 
@@ -102,13 +103,21 @@ func isAside(path string, f body.Facts) bool {
 	return below(path, messages) && (path != messages || f.MaxTokens == 1 && f.Messages == 1 && strings.TrimSpace(f.FirstUser) == "quota")
 }
 
-// isBackground recognizes by its conversation's name what the Grok CLI asks for beside a
-// session: the summary of a turn and a new title. Its other such requests (permission
-// checks, prompts it suggests, questions by the way) are what somebody waits for.
-func isBackground(h http.Header) bool {
+// Beginnings of the conversation names that the Grok CLI gives to what it asks for beside a
+// session. Nobody waits for the first ones: the summary of a turn, a new title, a prompt that
+// it suggests. Somebody may wait for the others: a check of a permission, a question by the
+// way, a summary for one who comes back, and what is not known well.
+var (
+	unwaited = []string{"turn-summary-", "title-refresh-", "promptsuggest-"}
+	waited   = []string{"perm-classifier-", "btw-", "recap-", "dream-", "flush-", "trace-classifier-"}
+)
+
+// isBeside reports whether the Grok CLI asks for something beside a session whose name begins
+// like one of the names.
+func isBeside(h http.Header, names []string) bool {
 	conversation := h.Get(convHeader)
 	return strings.TrimSpace(h.Get(sessionHeader)) != "" &&
-		(strings.HasPrefix(conversation, "turn-summary-") || strings.HasPrefix(conversation, "title-refresh-"))
+		slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(conversation, name) })
 }
 
 // Serves implements provider.Provider.

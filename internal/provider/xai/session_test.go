@@ -61,6 +61,7 @@ func TestKnownBackground(t *testing.T) {
 	}{
 		{session, "turn-summary-0001", true},
 		{session, "title-refresh-0001", true},
+		{session, "promptsuggest-0001", true},
 		{session, session, false},
 		{session, "perm-classifier-0001", false}, // somebody waits for it
 		{session, "btw-0001", false},
@@ -71,6 +72,10 @@ func TestKnownBackground(t *testing.T) {
 		h := http.Header{"X-Grok-Session-Id": {c.session}, "X-Grok-Conv-Id": {c.conversation}}
 		if got := (xai.Provider{}).Inspect("POST", "/v1/responses", h, body.Facts{}).KnownBackground; got != c.want {
 			t.Errorf("session %q, conversation %q: got %v, want %v", c.session, c.conversation, got, c.want)
+		}
+		beside := c.session != "" && c.conversation != "" && c.conversation != c.session
+		if got := (xai.Provider{}).Inspect("POST", "/v1/responses", h, body.Facts{}).SideCall; got != beside {
+			t.Errorf("session %q, conversation %q: got a side call %v, want %v", c.session, c.conversation, got, beside)
 		}
 	}
 }
