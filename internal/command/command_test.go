@@ -352,6 +352,17 @@ func TestPick(t *testing.T) {
 		!strings.Contains(text, "\nSCORE is the sum of TERMS, and compares accounts with the same NOTE. Decided by trial: an account of which nothing was read yet") {
 		t.Errorf("text:\n%s", text)
 	}
+	pick := []string{"pick", "--provider", "anthropic", "--model", "claude-fable-5", "--conversation", "c"}
+	if text := b.must(pick...).stdout; !strings.Contains(text, "name that with --key NAME") {
+		t.Errorf("without a client key:\n%s", text)
+	}
+	b.must("key", "create", "laptop")
+	b.must("key", "create", "server")
+	if text := b.must(append(pick, "--key", "laptop")...).stdout; !strings.HasPrefix(text, "home") || strings.Contains(text, "--key NAME") {
+		t.Errorf("with a client key:\n%s", text)
+	}
+	b.refuses(1, `no client key "nobody"`, append(pick, "--key", "nobody")...)
+	b.refuses(2, "add --conversation NAME", "pick", "--provider", "anthropic", "--model", "m", "--key", "laptop")
 	b.must("account", "drain", "home")
 	if text := b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5").stdout; !strings.HasPrefix(text, "No account can take") {
 		t.Errorf("text:\n%s", text)

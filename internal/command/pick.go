@@ -97,7 +97,7 @@ func (n named) hashed(keys []catalog.ClientKey, p account.Provider, r provider.R
 	switch {
 	case n.key != "":
 		if i = slices.IndexFunc(keys, func(k catalog.ClientKey) bool { return k.Name == n.key }); i < 0 {
-			return "", false, fmt.Errorf("there is no client key %q; `holdfast key list` shows them", n.key)
+			return "", false, fmt.Errorf("no client key %q; `holdfast key list` shows them", n.key)
 		}
 	case len(keys) != 1:
 		return "", false, nil
