@@ -1,10 +1,12 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +74,31 @@ func spread(t *testing.T, served map[string]int, n int) {
 	}
 }
 
+// barrier is a backend whose first reads, once it is armed, end together when
+// all of them have come: none of those who read sees what another writes.
+type barrier struct {
+	store.Backend
+	n     int64
+	armed atomic.Bool
+	come  atomic.Int64
+	open  chan struct{}
+}
+
+func (s *barrier) Get(ctx context.Context, keys []store.Key) ([]store.Record, error) {
+	records, err := s.Backend.Get(ctx, keys)
+	if !s.armed.Load() {
+		return records, err
+	}
+	if s.come.Add(1) == s.n {
+		close(s.open)
+	}
+	select {
+	case <-s.open:
+	case <-ctx.Done():
+	}
+	return records, err
+}
+
 // TestMovesSpread is field case herd-of-moves: conversations that leave one account
 // together, at a refusal or at their next turns, spread as new ones do, with one gateway
 // and with two on one store.
@@ -129,6 +156,12 @@ func TestMovesSpread(t *testing.T) {
 				b.fold("marlow", func(s account.State) account.State {
 					return s.Reject(account.Rejection{Kind: account.WindowSpent, At: b.clock.now(), Spent: []account.Spent{{Window: account.FiveHour, ResetAt: b.clock.now().Add(3 * time.Hour)}}}, account.Rules{})
 				})
+				at := &barrier{Backend: b.records, n: 20, open: make(chan struct{})}
+				for i := range urls {
+					_, urls[i] = b.process(store.New(at), nil)
+					b.served(ask{session: session(100), path: "/v1/messages/count_tokens", url: urls[i]}) // reads the catalog
+				}
+				at.armed.Store(true)
 				spread(t, b.together(20, urls, next), 20)
 			})
 			t.Run("requests without a pin", func(t *testing.T) {
