@@ -23,6 +23,10 @@ type Facts struct {
 	// the body's order, at most maxObjects: files, containers, skills and vector stores, in
 	// the members and with the prefixes that providers have for them (see objects.go).
 	Objects []string
+	// Items are the ids of elements of input whose content only the account has that stored
+	// them, each once, in the body's order, at most maxItems: references, and items that come
+	// with an id and without their content (see items.go).
+	Items []string
 	// Messages counts the elements of messages (or of input when that is an array).
 	Messages int
 	// Answered: a turn of the model's is among the first elements of messages or input, as in

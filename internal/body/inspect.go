@@ -29,6 +29,8 @@ type found struct {
 
 	// named has the ids that name objects; a row of its own, since release keeps it.
 	named [][]byte
+	// items has those of stored items, likewise.
+	items [][]byte
 
 	// system and instructions hold the spans of their texts.
 	system, instructions []span
@@ -45,6 +47,7 @@ type found struct {
 	content []span
 	part    struct{ kind, text span }
 	tool    struct{ name, function, kind span }
+	item    item
 
 	scratch, own []byte
 }
@@ -105,12 +108,13 @@ func (s *scanner) release() {
 	}
 	clear(f.toolNames)
 	clear(f.named)
+	clear(f.items[:cap(f.items)])
 	f.messages.reset()
 	f.input.reset()
 	s.data, s.fault = nil, nil
 	s.found = found{
 		system: f.system[:0], instructions: f.instructions[:0], messages: f.messages, input: f.input,
-		toolNames: f.toolNames[:0], named: f.named[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
+		toolNames: f.toolNames[:0], named: f.named[:0], items: f.items[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
 	}
 	scanners.Put(s)
 }
@@ -161,6 +165,7 @@ func (s *scanner) member(name []byte, i, depth int) int {
 	case "messages":
 		return s.turns(&s.messages, i, depth)
 	case "input":
+		s.items = s.items[:0]
 		return s.turns(&s.input, i, depth)
 	case "tools":
 		s.toolNames, s.toolsEmpty = s.toolNames[:0], false
@@ -303,12 +308,23 @@ func (s *scanner) messageElement(i, depth int) int {
 	if (t.pastLead && len(t.user) > 0 && (t.answered || t.count > maxUnanswered)) || s.at(i) != '{' {
 		// Most of a long conversation is passed over here.
 		t.pastLead = true
+		if t == &s.input && s.at(i) == '{' {
+			s.item = item{}
+			if i = s.object(i, depth, (*scanner).itemMember); i >= 0 {
+				s.keepItem()
+			}
+			return i
+		}
 		return s.skip(i, depth)
 	}
-	s.role, s.kind, s.content = span{}, span{}, s.content[:0]
+	s.role, s.kind, s.content, s.item = span{}, span{}, s.content[:0], item{}
 	i = s.object(i, depth, (*scanner).messageMember)
 	if i < 0 {
 		return i
+	}
+	if t == &s.input {
+		s.item.kind = s.kind
+		s.keepItem()
 	}
 	t.answered = t.answered || (t.count <= maxUnanswered && s.ofModel())
 	switch {
@@ -336,9 +352,10 @@ func (s *scanner) messageMember(name []byte, i, depth int) int {
 	case "type":
 		s.kind, i = s.str(i, depth)
 	case "content":
+		s.carries(name, i)
 		return s.texts(i, depth)
 	default:
-		return s.skip(i, depth)
+		return s.restOfItem(name, i, depth)
 	}
 	return i
 }
@@ -397,7 +414,8 @@ func (s *scanner) facts() Facts {
 		Encrypted:          s.encrypted,
 		Stored:             s.stored,
 		Unstored:           s.unstored,
-		Objects:            s.objectIDs(),
+		Objects:            copies(s.named),
+		Items:              copies(s.items),
 		ToolsEmpty:         s.toolsEmpty,
 		OutputTitle:        s.title,
 		SystemHash:         s.systemHash(),

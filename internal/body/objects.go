@@ -74,14 +74,3 @@ func (s *scanner) objectID(i int, prefixes []string) []byte {
 }
 
 func isIDByte(c byte) bool { return isWord(c) || c == '_' || c == '-' }
-
-func (s *scanner) objectIDs() []string {
-	if len(s.named) == 0 {
-		return nil
-	}
-	ids := make([]string, len(s.named))
-	for i, id := range s.named {
-		ids[i] = string(id)
-	}
-	return ids
-}

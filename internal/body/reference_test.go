@@ -43,6 +43,11 @@ func reference(data []byte) body.Facts {
 		}
 		return false
 	})
+	for _, element := range elements(root["input"]) {
+		if id := storedItem(element); id != "" && !slices.Contains(f.Items, id) && len(f.Items) < 8 {
+			f.Items = append(f.Items, id)
+		}
+	}
 	if f.Conversation == "" {
 		f.Conversation = id(members(root["conversation"])["id"])
 	}
@@ -230,7 +235,7 @@ func encryptedContent(name string, raw json.RawMessage) bool {
 
 var objectMembers = map[string]*regexp.Regexp{
 	"id": containerID, "container": containerID, "container_id": containerID,
-	"file_id": fileID, "input_file_id": fileID, "file_ids": fileID,
+	"file_id": fileID, "input_file_id": fileID, "training_file": fileID, "validation_file": fileID, "file_ids": fileID,
 	"skill_id": regexp.MustCompile(`^"skill_[A-Za-z0-9_-]+"$`), "vector_store_ids": regexp.MustCompile(`^"vs_[A-Za-z0-9_-]+"$`),
 }
 
@@ -295,3 +300,68 @@ func hasMember(data []byte, is func(name string, raw json.RawMessage) bool) bool
 	}
 	return value()
 }
+
+var itemLabels = []string{"role", "status", "summary", "phase", "call_id", "name", "namespace", "server_label", "created_by", "container_id"}
+
+// storedItem is the id of an item whose content is stored; empty for every other element.
+func storedItem(element json.RawMessage) string {
+	if m := members(element); m == nil {
+		return ""
+	}
+	var id, kind json.RawMessage
+	has := map[string]bool{}
+	dec := json.NewDecoder(bytes.NewReader(element))
+	_, _ = dec.Token()
+	for dec.More() {
+		token, _ := dec.Token()
+		name, _ := token.(string)
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			return ""
+		}
+		squeezed := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(" \t\r\n", r) {
+				return -1
+			}
+			return r
+		}, string(raw))
+		empty := slices.Contains([]string{"null", "[]", "{}"}, squeezed) || string(raw) == `""`
+		null := string(raw) == "null"
+		switch {
+		case name == "id":
+			id = raw
+		case name == "type":
+			kind = raw
+		case slices.Contains(itemLabels, name):
+		case slices.Contains([]string{"content", "arguments", "input", "output", "code"}, name):
+			has["any"] = has["any"] || !null
+			has[name] = has[name] || !empty
+		default:
+			has["any"] = has["any"] || !empty
+			has[name] = has[name] || !empty
+		}
+	}
+	if !itemID.Match(id) || len(id) > 130 {
+		return ""
+	}
+	text := strings.Trim(string(id), `"`)
+	is, _ := str(kind)
+	stored := !has["any"]
+	switch {
+	case is == "item_reference":
+		return text
+	case is == "reasoning":
+		stored = !has["content"] && !has["encrypted_content"]
+	case is == "image_generation_call":
+		stored = !has["result"]
+	}
+	if !stored || !itemPrefix.MatchString(text) {
+		return ""
+	}
+	return text
+}
+
+var (
+	itemID     = regexp.MustCompile(`^"[A-Za-z0-9_-]+"$`)
+	itemPrefix = regexp.MustCompile(`^[a-z]+_.`)
+)

@@ -226,7 +226,7 @@ func (s *scanner) key(i int) (name []byte, value int) {
 		s.encrypted = s.encrypted || s.at(i) == '"' && s.at(i+1) != '"'
 	case "id", "container", "container_id":
 		s.note(i, containers)
-	case "file_id", "input_file_id":
+	case "file_id", "input_file_id", "training_file", "validation_file":
 		s.note(i, files)
 	case "file_ids":
 		s.noteAll(i, files)

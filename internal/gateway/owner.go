@@ -25,7 +25,8 @@ type named struct {
 	key      string       // owner.Key of its id
 	record   owner.Record // as read; zero when nobody knows whose it is
 	// perhaps: it stands in a body with a history, where a model's words for a client's own
-	// tool, which may look like an object's id, stand too.
+	// tool, which may look like an object's id, stand too; or it is an item of a client that
+	// lets nothing be stored.
 	perhaps bool
 }
 
@@ -46,7 +47,8 @@ func (x *exchange) nameObjects(byOwner bool) {
 			ids = append(slices.Clip(ids), h.HeadNames(x.r.Header)...)
 		}
 		for _, id := range ids {
-			perhaps := x.facts.Messages > 1 && slices.Contains(x.facts.Objects, id)
+			perhaps := x.facts.Messages > 1 && slices.Contains(x.facts.Objects, id) ||
+				x.facts.Unstored && slices.Contains(x.facts.Items, id)
 			x.named = append(x.named, named{provider: name, key: owner.Key(name, id), perhaps: perhaps})
 		}
 	}

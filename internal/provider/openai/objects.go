@@ -70,8 +70,8 @@ func tuned(path string) string {
 	return ""
 }
 
-// Names implements provider.Keeper. What a response continues decides before the files
-// that are given to it.
+// Names implements provider.Keeper. What a response continues decides before the items
+// and files that are given to it.
 func (Provider) Names(path, query string, f body.Facts) []string {
 	ids := collections.Named(spelled(path), query, params...)
 	for _, id := range []string{tuned(spelled(path)), f.PreviousResponseID, f.Conversation} {
@@ -79,7 +79,7 @@ func (Provider) Names(path, query string, f body.Facts) []string {
 			ids = append(ids, id)
 		}
 	}
-	return append(ids, f.Objects...)
+	return append(append(ids, f.Items...), f.Objects...)
 }
 
 // Lists implements provider.Keeper.
@@ -108,8 +108,8 @@ func (Provider) HeadMade(method, path string, h http.Header) []provider.Object {
 	return nil
 }
 
-// response is what tells of objects in a response: itself, its conversation, and the
-// containers that code ran in.
+// response is what tells of objects in a response: itself, its conversation, its items, and
+// the containers that code ran in.
 type response struct {
 	ID           text   `json:"id"`
 	Object       text   `json:"object"`
@@ -121,18 +121,23 @@ type response struct {
 }
 
 type item struct {
+	ID        text `json:"id"`
 	Container text `json:"container_id"`
 }
 
 func (r response) made(f body.Facts) []provider.Object {
 	var made []provider.Object
-	if r.ID != "" && (r.Object == "response" || r.Object == "") && !f.Unstored && (r.Store == nil || *r.Store) {
+	stored := (r.Object == "response" || r.Object == "") && !f.Unstored && (r.Store == nil || *r.Store)
+	if r.ID != "" && stored {
 		made = append(made, provider.Object{ID: string(r.ID), Keep: provider.Stored})
 	}
 	if r.Conversation.ID != "" {
 		made = append(made, provider.Object{ID: string(r.Conversation.ID), Keep: provider.Lasting})
 	}
-	for _, i := range r.Output {
+	for n, i := range r.Output {
+		if stored {
+			made = append(made, provider.StoredItem(n, string(i.ID))...)
+		}
 		made = append(made, i.made()...)
 	}
 	return made
@@ -157,14 +162,18 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 		_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
 		return event.Response.made(f)
 	case name == "response.output_item.added", name == "response.output_item.done", unnamed && bytes.Contains(data, []byte(`"response.output_item.`)):
+		var made []provider.Object
+		if name != "response.output_item.done" { // which tells of the same item, with all of its content
+			made = provider.StreamedItem(f, data)
+		}
 		if !bytes.Contains(data, []byte(`"container_id"`)) {
-			return nil
+			return made
 		}
 		var event struct {
 			Item item `json:"item"`
 		}
 		_ = json.Unmarshal(data, &event)
-		return event.Item.made()
+		return append(made, event.Item.made()...)
 	case name == "thread.created", name == "agent.session.created", unnamed && bytes.Contains(data, []byte(`"agent.session.created"`)):
 		return begun(data)
 	case unnamed && f.Stored && bytes.Contains(data, []byte(`"chat.completion.chunk"`)):
@@ -219,5 +228,11 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 		}
 		return storedChat(data)
 	}
-	return collections.Made(method, path, data, []string{"id", "session.id"}, others)
+	made := collections.Made(method, path, data, []string{"id", "session.id"}, others)
+	if made != nil && method == http.MethodGet && below(path, responses) { // of work that went on in the background
+		var r response
+		_ = json.Unmarshal(data, &r)
+		made = append(made, r.made(f)...)
+	}
+	return made
 }

@@ -86,7 +86,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Model:           f.Model,
 		Family:          Family(f.Model),
 		Stream:          f.Stream,
-		Bound:           isCodex(h) || f.Encrypted || len(f.Objects) > 0 || f.PreviousResponseID != "" || f.Conversation != "",
+		Bound:           isCodex(h) || f.Encrypted || len(f.Objects) > 0 || len(f.Items) > 0 || f.PreviousResponseID != "" || f.Conversation != "",
 		KnownBackground: isBackground(h),
 	}
 	r.Session, r.Source = sessionOf(h, f)

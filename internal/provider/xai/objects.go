@@ -29,8 +29,8 @@ var collections = provider.Collections{
 // such as /v1/batches/ID:cancel.
 func spelled(path string) string { return strings.ReplaceAll(path, ":", "/") }
 
-// Names implements provider.Keeper. What a response continues decides before the files
-// that are given to it.
+// Names implements provider.Keeper. What a response continues decides before the items
+// and files that are given to it.
 func (Provider) Names(path, query string, f body.Facts) []string {
 	ids := collections.Named(spelled(path), query)
 	for _, id := range []string{f.PreviousResponseID, f.Conversation} {
@@ -38,7 +38,7 @@ func (Provider) Names(path, query string, f body.Facts) []string {
 			ids = append(ids, id)
 		}
 	}
-	return append(ids, f.Objects...)
+	return append(append(ids, f.Items...), f.Objects...)
 }
 
 // Lists implements provider.Keeper.
@@ -56,6 +56,9 @@ type response struct {
 	ID     text  `json:"id"`
 	Object text  `json:"object"`
 	Store  *bool `json:"store"`
+	Output []struct {
+		ID text `json:"id"`
+	} `json:"output"`
 }
 
 // made: xAI stores responses unless told not to, as OpenAI does.
@@ -63,12 +66,19 @@ func (r response) made(f body.Facts) []provider.Object {
 	if r.ID == "" || (r.Object != "response" && r.Object != "") || f.Unstored || (r.Store != nil && !*r.Store) {
 		return nil
 	}
-	return []provider.Object{{ID: string(r.ID), Keep: provider.Stored}}
+	made := []provider.Object{{ID: string(r.ID), Keep: provider.Stored}}
+	for n, item := range r.Output {
+		made = append(made, provider.StoredItem(n, string(item.ID))...)
+	}
+	return made
 }
 
 // EventMade implements provider.Keeper.
 func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Object {
 	unnamed := name == "" || name == "message"
+	if name == "response.output_item.added" || unnamed && bytes.Contains(data, []byte(`"response.output_item.added"`)) {
+		return provider.StreamedItem(f, data)
+	}
 	if name != "response.created" && !(unnamed && bytes.Contains(data, []byte(`"response.created"`))) {
 		return nil
 	}

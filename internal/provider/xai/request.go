@@ -61,7 +61,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Role:   role(method, path, f),
 		Model:  f.Model,
 		Stream: f.Stream,
-		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || len(f.Objects) > 0,
+		Bound:  f.Encrypted || f.PreviousResponseID != "" || f.Conversation != "" || len(f.Objects) > 0 || len(f.Items) > 0,
 	}
 	if r.Model == "" {
 		r.Model = session.ID(h.Get(modelHeader))
