@@ -135,10 +135,6 @@ func (x *exchange) usedObjects(i int, a *answer) {
 	}
 }
 
-// maxObject bounds what is kept of an answer about objects to read their ids from; lists
-// and contents of files are longer, and tell of none.
-const maxObject = 256 << 10
-
 // objects notes whose the objects are that an answer tells of.
 type objects struct {
 	x      *exchange
@@ -187,6 +183,7 @@ func (o *objects) event(name string, data []byte) {
 	}
 }
 
+// body takes a JSON answer, or the excerpt of a large one.
 func (o *objects) body(whole []byte) {
 	if !o.wanted || o.read || len(whole) == 0 {
 		return

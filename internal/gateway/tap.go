@@ -10,6 +10,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/coding"
+	"holdfast/internal/excerpt"
 	"holdfast/internal/forward"
 	"holdfast/internal/hidden"
 	"holdfast/internal/placement"
@@ -18,8 +19,10 @@ import (
 )
 
 const (
-	// maxJSON bounds what is kept of a whole JSON answer to read its usage from.
-	maxJSON = 4 << 20
+	// maxJSON bounds what is kept of a JSON answer to read its ids and its usage from. Of a
+	// larger one an excerpt is kept, of about maxExcerpt: its id stands at the beginning and
+	// its usage at the end, whatever is between.
+	maxJSON, maxExcerpt = 256 << 10, 64 << 10
 	// maxDecoded bounds what is decoded of a compressed answer.
 	maxDecoded = 64 << 20
 )
@@ -32,6 +35,7 @@ type tap struct {
 	i          int
 	a          *answer
 	inference  bool
+	replay     bool // what is read again tells how it went when it was made, and nothing of now
 	dialect    provider.Dialect
 	events     bool // the body is a stream of events
 	insertable bool // between two of its events something may be put in
@@ -56,8 +60,10 @@ type tap struct {
 	framed   bool // a stream of events, by its type or by what came
 	choices  provider.Choices
 	verdict  forward.Verdict
-	text     []byte // of a JSON answer
-	most     int    // of it to keep
+	wanted   bool            // a JSON answer is to be read
+	text     []byte          // of a JSON answer
+	long     *excerpt.Reader // of one that is larger than maxJSON; nil for others
+	size     int64           // of it, as far as it came
 	objects  objects
 	usage    provider.Usage
 	// rejection is what an error event means.
@@ -72,6 +78,7 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	media := mediaOf(h)
 	t := &tap{x: x, i: i, a: a, dialect: x.dialect()}
 	t.inference = x.req.Role == provider.Inference && x.r.Method == http.MethodPost && a.resp.StatusCode < 300
+	t.replay = x.r.Method == http.MethodGet
 	t.events = x.isStream(h)
 	t.framed = media == "text/event-stream"
 	if coded := h.Get("Content-Encoding"); coded != "" && !strings.EqualFold(coded, "identity") {
@@ -81,12 +88,7 @@ func newTap(x *exchange, i int, a *answer) *tap {
 	}
 	t.insertable = t.events && !t.coded && a.resp.ContentLength < 0
 	t.objects.begin(x, i, a)
-	switch {
-	case t.inference:
-		t.most = maxJSON
-	case t.objects.wanted && t.objects.page == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
-		t.most = maxObject
-	}
+	t.wanted = t.inference || t.objects.wanted && t.objects.page == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 	t.judged = t.inference && !t.unread
 	if t.judged && media == "text/html" {
 		t.shape = neither
@@ -104,7 +106,7 @@ func (t *tap) Chunk(p []byte) forward.Verdict {
 	case !t.coded:
 		t.read(p)
 	}
-	if !t.coded && !t.events && len(t.text) > 0 && int64(len(t.text)) == t.a.resp.ContentLength {
+	if !t.coded && !t.events && t.wanted && t.size > 0 && t.size == t.a.resp.ContentLength {
 		t.complete()
 	}
 	switch {
@@ -186,7 +188,10 @@ func (t *tap) complete() {
 		return
 	}
 	t.whole = true
-	text := bytes.TrimPrefix(bytes.TrimLeft(t.text, blanks), []byte(byteOrderMark))
+	text := begun(t.text)
+	if t.long != nil {
+		text = t.long.JSON()
+	}
 	if len(text) == 0 {
 		return
 	}
@@ -216,12 +221,29 @@ func (t *tap) read(p []byte) {
 		return
 	}
 	t.objects.listed(p)
-	if len(t.text)+len(p) > t.most {
-		t.most = 0 // a part tells nothing
-		t.text = nil
+	if t.wanted {
+		t.keep(p)
+	}
+}
+
+// keep takes more of a JSON answer.
+func (t *tap) keep(p []byte) {
+	t.size += int64(len(p))
+	if t.long == nil && len(t.text)+len(p) <= maxJSON {
+		t.text = append(t.text, p...)
 		return
 	}
-	t.text = append(t.text, p...)
+	if t.long == nil {
+		t.long = excerpt.New(maxExcerpt)
+		_, _ = t.long.Write(begun(t.text)) // never fails
+		t.text = nil
+	}
+	_, _ = t.long.Write(p)
+}
+
+// begun is a JSON text without what may stand before it.
+func begun(text []byte) []byte {
+	return bytes.TrimPrefix(bytes.TrimLeft(text, blanks), []byte(byteOrderMark))
 }
 
 // decide takes the shape that the body turns out to have.
@@ -241,11 +263,13 @@ func (t *tap) decide(s shape) {
 func (t *tap) event(name string, data []byte) {
 	prov := t.x.prov
 	t.framed = true
-	prov.EventUsage(&t.usage, name, data)
 	t.objects.event(name, data)
 	at := t.x.g.now()
-	if r, ok := prov.EventReading(name, data, at); ok {
-		t.learn(r.Cleaned(hidden.Clean))
+	if !t.replay {
+		prov.EventUsage(&t.usage, name, data)
+		if r, ok := prov.EventReading(name, data, at); ok {
+			t.learn(r.Cleaned(hidden.Clean))
+		}
 	}
 	if t.dialect == provider.Chat && !t.ended {
 		t.choices.Read(data)
@@ -261,7 +285,9 @@ func (t *tap) event(name string, data []byte) {
 		t.content, t.ended = true, true
 	case provider.Failure:
 		t.failed = true
-		t.fail(data, at)
+		if !t.replay {
+			t.fail(data, at)
+		}
 	case provider.Opening:
 	}
 }
