@@ -50,8 +50,10 @@ type exchange struct {
 	sit     placement.Situation
 	serving servingSeen
 	// named are the objects that the request names, and owner the record that decides.
-	named   []named
-	owner   owner.Record
+	named []named
+	owner owner.Record
+	// uploads is the record of where the client key's uploads go.
+	uploads owner.Record
 	pinSaid string // X-Holdfast-Pin
 	// moved is the pin as it was before this exchange moved it; nil when it did not.
 	moved *pin.Record
@@ -242,6 +244,10 @@ func (x *exchange) forProvider(name account.Provider) {
 	if !x.readStore() {
 		return
 	}
+	if says := x.twoOwners(); says != "" {
+		x.refuse(badRequest(says))
+		return
+	}
 	x.run(x.plan())
 }
 
@@ -347,7 +353,7 @@ func (x *exchange) situation(v store.View) placement.Situation {
 			Key: x.who.Key, Family: x.req.Family, Model: x.req.Model, Features: x.req.Features,
 			Tier: x.req.Tier, Size: x.size, Background: x.background(),
 		},
-		Owner: x.owner.Account, Unowned: x.unowned(),
+		Owner: x.owner.Account, Unowned: x.unowned(), Uploads: x.uploadsTo(),
 		Pins: x.req.Role == provider.Inference && x.who.Key != "" && !x.req.SideCall,
 		Stay: x.req.Stay, Bound: x.req.Bound,
 	}

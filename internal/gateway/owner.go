@@ -28,6 +28,9 @@ type named struct {
 	// tool, which may look like an object's id, stand too; or it is an item of a client that
 	// lets nothing be stored.
 	perhaps bool
+	// model: it is the request's model. An account that does not have it says so, and another
+	// one is asked.
+	model bool
 }
 
 // nameObjects finds the objects that the request names. Where only their owner can tell
@@ -49,17 +52,20 @@ func (x *exchange) nameObjects(byOwner bool) {
 		for _, id := range ids {
 			perhaps := x.facts.Messages > 1 && slices.Contains(x.facts.Objects, id) ||
 				x.facts.Unstored && slices.Contains(x.facts.Items, id)
-			x.named = append(x.named, named{provider: name, key: owner.Key(name, id), perhaps: perhaps})
+			x.named = append(x.named, named{provider: name, key: owner.Key(name, id), perhaps: perhaps, model: id == x.facts.Model})
 		}
 	}
 }
 
 // objectKeys are the keys of owners to read; none where no object is named.
 func (x *exchange) objectKeys() []string {
-	if len(x.named) == 0 {
-		return nil
-	}
 	var keys []string
+	if x.req.Upload {
+		keys = append(keys, x.uploadsKey())
+	}
+	if len(x.named) == 0 {
+		return keys
+	}
 	seen := map[string]bool{}
 	for _, n := range x.named {
 		if !seen[n.key] {
@@ -84,28 +90,108 @@ func (x *exchange) asked() []account.ID {
 	return ids
 }
 
-// findOwner takes in whose the named objects are. Of several owners the first named one's
-// decides; the provider says what comes first.
+// findOwner takes in whose the named objects are. That of the first one decides, or of the
+// first that is surely one where there is any; the provider says what comes first.
 func (x *exchange) findOwner(records map[string]owner.Record) {
 	now := x.g.now()
+	if x.req.Upload {
+		x.uploads = records[x.uploadsKey()]
+	}
 	for i, n := range x.named {
-		r := records[n.key]
-		if !r.Live(now) {
-			continue
-		}
-		x.named[i].record = r
-		if x.owner.Account != "" {
-			continue
-		}
-		x.owner = r
-		if n.provider != x.name && x.speaks(n.provider) {
-			x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
-			x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
+		if r := records[n.key]; r.Live(now) {
+			x.named[i].record = r
 		}
 	}
-	if x.owner.Account != "" {
+	decides := func(perhaps bool) int {
+		return slices.IndexFunc(x.named, func(n named) bool { return n.record.Account != "" && n.perhaps == perhaps })
+	}
+	i := decides(false)
+	if i < 0 {
+		i = decides(true)
+	}
+	if i < 0 {
+		return
+	}
+	x.owner, x.who.Source = x.named[i].record, conversation.Object
+	if name := x.named[i].provider; name != x.name && x.speaks(name) {
+		x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
+		x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
 		x.who.Source = conversation.Object
 	}
+}
+
+// uploadsKey is what the record goes by of where the client key's uploads go.
+func (x *exchange) uploadsKey() string { return owner.UploadsKey(x.name, x.key.ID) }
+
+// uploadsTo is the account that the client key's uploads go to; empty for none.
+func (x *exchange) uploadsTo() account.ID {
+	if !x.uploads.Live(x.g.now()) {
+		return ""
+	}
+	return x.uploads.Account
+}
+
+// secureUploads notes that the client key's uploads go to candidate i from now on, before the
+// first one is sent there: others may be on their way. It is false where another process
+// chose an account before us.
+func (x *exchange) secureUploads(ctx context.Context, i int) (won bool, err error) {
+	a, now := x.sit.Candidates[i].Account, x.g.now()
+	if !x.req.Upload || x.owner.Account != "" || x.who.Key != "" {
+		return true, nil
+	}
+	next := owner.New(a, provider.Lasting, now)
+	next.Revision = x.uploads.Revision
+	switch {
+	case x.uploadsTo() == a.ID:
+		if x.uploads.TouchDue(now) {
+			touched := x.uploads.Touch(now)
+			x.beside("touch where uploads go", func(ctx context.Context) error {
+				_, _, err := x.g.store.ReplaceOwner(ctx, x.uploadsKey(), touched)
+				return err // a lost race is no error: the winner touched or moved it
+			})
+		}
+		return true, nil
+	case x.uploads.Live(now):
+		x.uploads, won, err = x.g.store.ReplaceOwner(ctx, x.uploadsKey(), next)
+	default:
+		x.uploads, won, err = x.g.store.ClaimOwner(ctx, x.uploadsKey(), next, now)
+	}
+	if err != nil {
+		return false, err
+	}
+	if won {
+		x.sit.Uploads = "" // nothing is there yet that others could be named with
+		return true, nil
+	}
+	x.sit.Uploads = x.uploadsTo()
+	return x.sit.Uploads == a.ID || x.sit.Sent > 0, nil
+}
+
+// twoOwners says that the request names what is on two accounts, of which none can serve it;
+// empty where that is not so. What may be no name of an object counts for nothing, and so do
+// accounts that share what they have.
+func (x *exchange) twoOwners() string {
+	accounts, states := x.config.accounts[x.name], make([]account.State, len(x.sit.Candidates))
+	index := func(id account.ID) int {
+		return slices.IndexFunc(accounts, func(a account.Account) bool { return a.ID == id })
+	}
+	first := index(x.owner.Account)
+	if first < 0 || len(x.named) < 2 {
+		return ""
+	}
+	for i, c := range x.sit.Candidates {
+		states[i] = c.State
+	}
+	sharing := account.Sharing(accounts, states, first)
+	for _, n := range x.named {
+		second := index(n.record.Account)
+		if n.perhaps || n.provider != x.name || second < 0 || second == first || slices.Contains(sharing, accounts[second].Name) {
+			continue
+		}
+		return fmt.Sprintf("this request names what is on account %s and what is on account %s, and one account serves a request. Make what is missing on one of them anew there, with a client key for that one alone: `holdfast key create NAME --accounts ACCOUNT`.",
+			accounts[first].Name, accounts[second].Name)
+	}
+	return ""
 }
 
 // usedObjects touches the records of objects that candidate i's good answer is about, and
@@ -264,7 +350,7 @@ func (o *objectsTold) forget(key string) {
 
 // unowned reports whether the request surely names objects and nobody knows whose any is.
 func (x *exchange) unowned() bool {
-	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name && !n.perhaps })
+	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name && !n.perhaps && !n.model })
 }
 
 // unownedSays tells what to do about an object that nobody knows the owner of.

@@ -575,22 +575,47 @@ func TestUploadBesideAPlan(t *testing.T) {
 	}
 }
 
-// Of several owners the one of what is continued decides, and then that of the first file.
-func TestSeveralOwners(t *testing.T) {
+// TestFilesOfTwoOwners is field case files-of-one-request: no account can serve a request that
+// names what is on two. It is told so here, by name. What nobody knows counts for nothing, nor
+// does what may be a model's own word.
+func TestFilesOfTwoOwners(t *testing.T) {
 	b := keyBench(t, account.OpenAI, "tansy", "thistle", "yarrow")
 	now := b.clock.now()
-	for id, name := range map[string]account.ID{"file-a": "acc-yarrow", "file-b": "acc-tansy", "resp_1": "acc-thistle"} {
+	for id, name := range map[string]account.ID{"file-a": "acc-yarrow", "file-b": "acc-tansy", "resp_1": "acc-thistle", "ft:gpt-4o:x::1": "acc-tansy"} {
 		r := owner.New(account.Account{ID: name, Provider: account.OpenAI}, time.Hour, now)
 		if _, _, err := b.store.ClaimOwner(t.Context(), owner.Key(account.OpenAI, id), r, now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	input := `"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-unknown"},{"type":"input_file","file_id":"file-a"},{"type":"input_file","file_id":"file-b"}]}]}`
-	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5",`+input)); r.account() != "yarrow" {
-		t.Errorf("files: got %s, want the first known one's owner", r.account())
+	file := func(id string) string { return `{"type":"input_file","file_id":"` + id + `"}` }
+	input := func(more string, files ...string) string {
+		return `"input":[{"role":"user","content":[` + strings.Join(files, ",") + `]}` + more + `]}`
 	}
-	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1",`+input)); r.account() != "thistle" {
-		t.Errorf("a continuation: got %s, want the response's owner", r.account())
+	known := input("", file("file-unknown"), file("file-a"))
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5",`+known)); r.account() != "yarrow" {
+		t.Errorf("one owner: got %s, want the known file's", r.account())
+	}
+	history := input(`,{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}`, file("file-a"), file("file-b"))
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5",`+history)); r.account() != "yarrow" {
+		t.Errorf("with a history: got %s, want the first one's owner", r.account())
+	}
+	if r := b.served(plainAsk("POST", "/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1",`+history)); r.account() != "thistle" {
+		t.Errorf("a continuation with a history: got %s, want the response's owner", r.account())
+	}
+	sent := b.sent()
+	for name, c := range map[string]struct {
+		path, body string
+		owners     [2]string
+	}{
+		"two files":          {"/v1/responses", `{"model":"gpt-5.5",` + input("", file("file-a"), file("file-b")), [2]string{"yarrow", "tansy"}},
+		"a response, a file": {"/v1/responses", `{"model":"gpt-5.5","previous_response_id":"resp_1",` + known, [2]string{"thistle", "yarrow"}},
+		"a tuned model":      {"/v1/responses", `{"model":"ft:gpt-4o:x::1",` + known, [2]string{"tansy", "yarrow"}},
+		"tuning":             {"/openai/v1/fine_tuning/jobs", `{"model":"gpt-5.5","training_file":"file-a","validation_file":"file-b"}`, [2]string{"yarrow", "tansy"}},
+	} {
+		r := b.do(plainAsk("POST", c.path, c.body))
+		if r.status != http.StatusBadRequest || r.errorKind() != "bad_request" || !strings.Contains(r.body, c.owners[0]) || !strings.Contains(r.body, c.owners[1]) || b.sent() != sent {
+			t.Errorf("%s: got %d %s %s after %d sends, want it refused here, by the names of %v", name, r.status, r.errorKind(), r.body, b.sent()-sent, c.owners)
+		}
 	}
 	// Records end by our clock, whatever is still stored.
 	b.clock.advance(time.Hour + 2*time.Minute + time.Second)

@@ -44,6 +44,7 @@ func TestAReplayIsNoEvidence(t *testing.T) {
 						t.Fatalf("got %d %s, want it passed on", got.status, got.body)
 					}
 				}
+				b.await("the requests' lines", func() bool { return strings.Count(b.log.String(), `"outcome":`) == 2 })
 				after := b.state("tansy").State
 				if after.Parked != nil || len(after.Blocks) > len(before.Blocks) || after.Windows[account.FiveHour] != before.Windows[account.FiveHour] {
 					t.Errorf("got parked %+v, blocks %+v, windows %+v, want nothing learnt", after.Parked, after.Blocks, after.Windows)

@@ -98,6 +98,12 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 			return true, nil
 		}
 	}
+	if won, err := x.secureUploads(ctx, i); err != nil {
+		return false, err
+	} else if !won {
+		*p = x.replan()
+		return true, nil
+	}
 	won, err := x.securePin(p)
 	if err != nil {
 		return false, err

@@ -8,6 +8,10 @@
 // touched while requests name it, and expires a while after the last of them; that is
 // judged by our clock, here, and never by a store's own expiry.
 //
+// What is uploaded by one client key is likely to be named together later. So there is a
+// record, too, of the account that a client key's uploads go to: its word is a wish, and an
+// upload that it cannot take goes elsewhere, with those after it.
+//
 // # Keys
 //
 // A record goes by a hash over the provider and the object's id, so that what is stored
@@ -75,9 +79,16 @@ func (r Record) Touch(now time.Time) Record {
 }
 
 // Key is what the record of an object goes by: 43 characters that are safe in paths.
-func Key(p account.Provider, id string) string {
+func Key(p account.Provider, id string) string { return key("holdfast object", p, id) }
+
+// UploadsKey is what the record goes by of the account that a client key's uploads go to.
+func UploadsKey(p account.Provider, clientKeyID string) string {
+	return key("holdfast uploads", p, clientKeyID)
+}
+
+func key(kind string, p account.Provider, id string) string {
 	b := make([]byte, 0, 256)
-	for _, part := range [...]string{"holdfast object", string(p), id} {
+	for _, part := range [...]string{kind, string(p), id} {
 		// Each part goes in with its length, so that none can pass for another's end.
 		b = binary.AppendUvarint(b, uint64(len(part)))
 		b = append(b, part...)

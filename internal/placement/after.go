@@ -47,7 +47,8 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	if !goesOn(r.Kind) && s.Sent > 1 { // one hop, and this answer is the hop's
 		return handBack
 	}
-	if _, held := s.pinned(); held && !s.Fresh {
+	_, held := s.pinned()
+	if held && !s.Fresh || !held && s.Uploads == s.Candidates[at].Account.ID {
 		if s.mustStay() {
 			return s.owned(handBack, r, at)
 		}

@@ -23,6 +23,22 @@ func Begin(s Situation) Plan {
 	if i, ok := s.withParent(); ok {
 		return s.background(i, s.serve(i, s.newPin(), "parent"))
 	}
+	if i := s.index(s.Uploads); i >= 0 {
+		return s.uploadTo(i)
+	}
+	return s.pickNew()
+}
+
+// uploadTo plans for an upload whose client key's others went to candidate i: it goes there,
+// or waits for a moment, for as long as that takes uploads.
+func (s Situation) uploadTo(i int) Plan {
+	st := pick.StandPinned(s.Now, s.whatever().Request, s.Candidates[i], s.Settings)
+	switch {
+	case st.Usable(), s.asksAnyway(st) && !s.longerThanMoveAfter(st):
+		return s.background(i, s.serve(i, s.newPin(), "uploads"))
+	case !s.longerThanMoveAfter(st):
+		return s.refuseBlocked(i, st, false)
+	}
 	return s.pickNew()
 }
 

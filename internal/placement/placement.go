@@ -59,6 +59,9 @@ type Situation struct {
 	// Owner is the account that has the object which the request names; empty when none is
 	// named, or nobody knows whose it is. It need not be among the candidates.
 	Owner account.ID
+	// Uploads is the account that the client key's uploads go to, while it takes them; empty
+	// for none, and for a request that is no upload.
+	Uploads account.ID
 	// Unowned: the request names objects, and nobody knows whose any of them is.
 	Unowned bool
 	// Fresh: this request made the pin; nothing is cached on its account yet.

@@ -52,6 +52,9 @@ type Request struct {
 	// SideCall: a known client's title, summary or suggestion. It has no cache in common with
 	// its conversation: it follows a pin, and never makes, extends or moves one.
 	SideCall bool
+	// Upload: it makes what later requests name together with other things that were made so,
+	// such as a file.
+	Upload bool
 	// KnownBackground: a known client's title, summary or review.
 	KnownBackground bool
 }

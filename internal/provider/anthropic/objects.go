@@ -36,6 +36,9 @@ var collections = provider.Collections{
 // SDKs).
 var params = []string{"agent_id", "deployment_id", "ids", "ids[]", "memory_store_id", "scope_id"}
 
+// materials are the collections of what one later request names several of.
+var materials = []string{files, skills, "/v1/agents", "/v1/environments", "/v1/memory_stores", "/v1/vaults"}
+
 // Names implements provider.Keeper.
 func (Provider) Names(path, query string, f body.Facts) []string {
 	ids := collections.Named(path, query, params...)

@@ -66,6 +66,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		// them; elsewhere the header asks for what was never offered.
 		Stay: h.Get("Anthropic-Usage-Limit") != "",
 	}
+	r.Upload = method == http.MethodPost && slices.Contains(materials, path)
 	r.Session, r.Agent, r.Source = sessionOf(h, f)
 	r.Features = features(h, r)
 	r.SideCall = isTitle(h, f)

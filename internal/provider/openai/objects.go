@@ -70,11 +70,31 @@ func tuned(path string) string {
 	return ""
 }
 
+// tunedModel is the model that a body names, where it was tuned on one account; empty for
+// every other.
+func tunedModel(f body.Facts) string {
+	if strings.HasPrefix(f.Model, "ft:") {
+		return f.Model
+	}
+	return ""
+}
+
+// servedBy is the tuned model that gave a good answer: the account has it.
+func servedBy(f body.Facts) []provider.Object {
+	if id := tunedModel(f); id != "" {
+		return []provider.Object{{ID: id, Keep: provider.Lasting}}
+	}
+	return nil
+}
+
+// materials are the collections of what one later request names several of.
+var materials = []string{"/v1/files", "/v1/uploads", "/v1/containers", "/v1/vector_stores", "/v1/skills", "/v1/assistants"}
+
 // Names implements provider.Keeper. What a response continues decides before the items
 // and files that are given to it.
 func (Provider) Names(path, query string, f body.Facts) []string {
 	ids := collections.Named(spelled(path), query, params...)
-	for _, id := range []string{tuned(spelled(path)), f.PreviousResponseID, f.Conversation} {
+	for _, id := range []string{tuned(spelled(path)), f.PreviousResponseID, f.Conversation, tunedModel(f)} {
 		if id != "" {
 			ids = append(ids, id)
 		}
@@ -160,7 +180,7 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 			Response response `json:"response"`
 		}
 		_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
-		return event.Response.made(f)
+		return append(servedBy(f), event.Response.made(f)...)
 	case name == "response.output_item.added", name == "response.output_item.done", unnamed && bytes.Contains(data, []byte(`"response.output_item.`)):
 		var made []provider.Object
 		if name != "response.output_item.done" { // which tells of the same item, with all of its content
@@ -176,8 +196,8 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 		return append(made, event.Item.made()...)
 	case name == "thread.created", name == "agent.session.created", unnamed && bytes.Contains(data, []byte(`"agent.session.created"`)):
 		return begun(data)
-	case unnamed && f.Stored && bytes.Contains(data, []byte(`"chat.completion.chunk"`)):
-		return storedChat(data)
+	case unnamed && (f.Stored || tunedModel(f) != "") && bytes.Contains(data, []byte(`"chat.completion.chunk"`)):
+		return chatMade(f, data)
 	}
 	return nil
 }
@@ -196,6 +216,15 @@ func begun(data []byte) []provider.Object {
 		return nil
 	}
 	return []provider.Object{{ID: string(id), Keep: provider.Lasting}}
+}
+
+// chatMade is what an answer in chat tells of: it is stored only where that was asked for.
+func chatMade(f body.Facts, data []byte) []provider.Object {
+	made := servedBy(f)
+	if f.Stored {
+		made = append(made, storedChat(data)...)
+	}
+	return made
 }
 
 func storedChat(data []byte) []provider.Object {
@@ -221,12 +250,11 @@ func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provi
 	case method == http.MethodPost && path == responses:
 		var r response
 		_ = json.Unmarshal(data, &r)
-		return r.made(f)
+		return append(servedBy(f), r.made(f)...)
 	case method == http.MethodPost && path == chat:
-		if !f.Stored {
-			return nil
-		}
-		return storedChat(data)
+		return chatMade(f, data)
+	case method == http.MethodPost && path == completions:
+		return servedBy(f)
 	}
 	made := collections.Made(method, path, data, []string{"id", "session.id"}, others)
 	if made != nil && method == http.MethodGet && below(path, responses) { // of work that went on in the background

@@ -89,6 +89,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		Bound:           isCodex(h) || f.Encrypted || len(f.Objects) > 0 || len(f.Items) > 0 || f.PreviousResponseID != "" || f.Conversation != "",
 		KnownBackground: isBackground(h),
 	}
+	r.Upload = method == http.MethodPost && slices.Contains(materials, spelled(path))
 	r.Session, r.Source = sessionOf(h, f)
 	r.Tier, r.Features = tier(f.ServiceTier), []string{right(spelled(path))}
 	return r

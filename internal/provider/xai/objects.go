@@ -29,6 +29,9 @@ var collections = provider.Collections{
 // such as /v1/batches/ID:cancel.
 func spelled(path string) string { return strings.ReplaceAll(path, ":", "/") }
 
+// materials are the collections of what one later request names several of.
+var materials = []string{"/v1/files", "/v1/files/initialize", "/v1/collections", "/v1/skills"}
+
 // Names implements provider.Keeper. What a response continues decides before the items
 // and files that are given to it.
 func (Provider) Names(path, query string, f body.Facts) []string {

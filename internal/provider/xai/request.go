@@ -67,6 +67,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 		r.Model = session.ID(h.Get(modelHeader))
 	}
 	r.Family = Family(r.Model)
+	r.Upload = method == http.MethodPost && slices.Contains(materials, spelled(path))
 	r.Session, r.Agent, r.Source = sessionOf(h, f)
 	if r.Role == provider.Inference {
 		r.Features = []string{ChatEndpoint}

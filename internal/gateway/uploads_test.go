@@ -1,0 +1,154 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast/internal/account"
+	"holdfast/internal/catalog"
+	"holdfast/internal/upstreamtest"
+)
+
+// uploads makes every account answer uploads, each with a file of its own.
+func (b *bench) uploads(names ...string) {
+	for _, name := range names {
+		n := 0
+		var mu sync.Mutex
+		b.account(name).OnPath("/v1/files", func(r *upstreamtest.Request) upstreamtest.Answer {
+			mu.Lock()
+			n++
+			body := fmt.Sprintf(`{"id":"file-%s%d","object":"file"}`, name, n)
+			mu.Unlock()
+			return jsonAnswer(http.StatusOK, nil, body)(r)
+		})
+		b.account(name).OnPath("/v1/fine_tuning/jobs", jsonAnswer(http.StatusOK, nil, `{"id":"ftjob-`+name+`","object":"fine_tuning.job"}`))
+	}
+}
+
+// TestFilesOfOneRequest is field case files-of-one-request: what one client key uploads is
+// named by one request later, so it goes to one account, whatever conversations begin between.
+func TestFilesOfOneRequest(t *testing.T) {
+	for _, p := range []account.Provider{account.OpenAI, account.XAI, account.Anthropic} {
+		t.Run(string(p), func(t *testing.T) {
+			b := keyBench(t, p, "tansy", "thistle")
+			b.prefer("tansy", "thistle")
+			b.uploads("tansy", "thistle")
+			key := b.newKey(catalog.ClientKey{Name: "other"})
+			up := func() ask {
+				a := upload("x")
+				a.path = "/" + string(p) + a.path
+				return a
+			}
+			if r := b.served(up()); r.account() != "tansy" || r.pin() != "none" {
+				t.Fatalf("got %s, pin %s", r.account(), r.pin())
+			}
+			b.prefer("thistle", "tansy")
+			b.clock.advance(2 * time.Hour)
+			if r := b.served(up()); r.account() != "tansy" {
+				t.Errorf("the second upload: got %s, want tansy", r.account())
+			}
+			other := up()
+			other.key = key
+			if r := b.served(other); r.account() != "thistle" {
+				t.Errorf("another client key's: got %s, want the most attractive account", r.account())
+			}
+			// A pause is waited for; an account that takes nothing for longer is left.
+			b.throttle("tansy", 20*time.Second)
+			if r := b.do(up()); r.status != http.StatusTooManyRequests || r.header.Get("Retry-After") == "" {
+				t.Errorf("in a pause: got %d from %s, want its wait", r.status, r.account())
+			}
+			b.throttle("tansy", 4*time.Minute)
+			if r := b.served(up()); r.account() != "thistle" {
+				t.Errorf("in a long pause: got %s, want thistle", r.account())
+			}
+			b.clock.advance(5 * time.Minute)
+			b.prefer("tansy", "thistle")
+			if r := b.served(up()); r.account() != "thistle" {
+				t.Errorf("afterwards: got %s, want thistle, where the last ones went", r.account())
+			}
+		})
+	}
+}
+
+// A pause of moments that an upload meets is its client's to wait for: to hop would leave the
+// files on two accounts.
+func TestUploadsDoNotHop(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.prefer("tansy", "thistle")
+	b.uploads("tansy", "thistle")
+	b.served(upload("x"))
+	b.account("tansy").OnPath("/v1/files", jsonAnswer(http.StatusTooManyRequests, http.Header{"Retry-After": {"3"}}, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`))
+	if r := b.do(upload("x")); r.status != http.StatusTooManyRequests || r.account() != "tansy" {
+		t.Errorf("got %d from %s, want tansy's own", r.status, r.account())
+	}
+}
+
+// Uploads that begin at once are of one account too: the first one to say where they go wins.
+func TestUploadsAtOnce(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle", "yarrow", "sorrel")
+	b.uploads("tansy", "thistle", "yarrow", "sorrel")
+	_, second := b.process(b.store, nil)
+	var all sync.WaitGroup
+	replies := make([]reply, 12)
+	for i := range replies {
+		all.Go(func() {
+			up := upload("x")
+			if i%2 == 1 {
+				up.url = second
+			}
+			replies[i] = b.do(up)
+		})
+	}
+	all.Wait()
+	for _, r := range replies {
+		if r.status != http.StatusOK || r.account() != replies[0].account() {
+			t.Errorf("got %d from %s, want %s", r.status, r.account(), replies[0].account())
+		}
+	}
+}
+
+// What trains a model is on the account of its files, and a tuned model on the one that made
+// it, told by its job or by the first good answer.
+func TestTunedModels(t *testing.T) {
+	const model = "ft:gpt-4o-mini-2024-07-18:owner::abc1"
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.prefer("tansy", "thistle")
+	b.uploads("tansy", "thistle")
+	b.served(upload("x"))
+	b.served(upload("x"))
+	b.prefer("thistle", "tansy")
+	if r := b.served(plainAsk("POST", "/openai/v1/fine_tuning/jobs", `{"model":"gpt-4o-mini-2024-07-18","training_file":"file-tansy1","validation_file":"file-tansy2"}`)); r.account() != "tansy" {
+		t.Errorf("tuning: got %s, want tansy", r.account())
+	}
+	missing := jsonAnswer(http.StatusNotFound, nil, `{"error":{"message":"The model does not exist or you do not have access to it.","type":"invalid_request_error","param":null,"code":"model_not_found"}}`)
+	chat := `{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}`
+	for path, good := range map[string]string{
+		"/v1/responses":        `{"id":"resp_1","object":"response","status":"completed","output":[]}`,
+		"/v1/chat/completions": chat,
+	} {
+		t.Run(path, func(t *testing.T) {
+			b := keyBench(t, account.OpenAI, "tansy", "thistle")
+			b.prefer("thistle", "tansy")
+			b.account("thistle").Always(missing)
+			b.account("tansy").Always(jsonAnswer(http.StatusOK, nil, good))
+			body := `{"model":"` + model + `","input":"hello %d","messages":[{"role":"user","content":"hello %d"}]}`
+			for i := range 2 {
+				if r := b.served(plainAsk("POST", path, strings.ReplaceAll(body, "%d", fmt.Sprint(i)))); r.account() != "tansy" {
+					t.Fatalf("got %s, want the account that has it", r.account())
+				}
+			}
+			if got := b.recordedAs(account.OpenAI, model).Account; got != "acc-tansy" {
+				t.Errorf("got %q, want tansy's", got)
+			}
+			sent := b.sent()
+			b.throttle("tansy", 4*time.Minute)
+			if r := b.do(plainAsk("POST", path, body)); r.status != http.StatusTooManyRequests || b.sent() != sent {
+				t.Errorf("got %d after %d sends, want the wait of the account that has it", r.status, b.sent()-sent)
+			}
+		})
+	}
+}
