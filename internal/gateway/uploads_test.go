@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/store"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -87,27 +89,71 @@ func TestUploadsDoNotHop(t *testing.T) {
 	}
 }
 
-// Uploads that begin at once are of one account too: the first one to say where they go wins.
-func TestUploadsAtOnce(t *testing.T) {
-	b := keyBench(t, account.OpenAI, "tansy", "thistle", "yarrow", "sorrel")
-	b.uploads("tansy", "thistle", "yarrow", "sorrel")
-	_, second := b.process(b.store, nil)
-	var all sync.WaitGroup
-	replies := make([]reply, 12)
-	for i := range replies {
-		all.Go(func() {
-			up := upload("x")
-			if i%2 == 1 {
-				up.url = second
-			}
-			replies[i] = b.do(up)
-		})
-	}
-	all.Wait()
-	for _, r := range replies {
-		if r.status != http.StatusOK || r.account() != replies[0].account() {
-			t.Errorf("got %d from %s, want %s", r.status, r.account(), replies[0].account())
+// firstOwner is a store in which the first write of an owner waits to be let go.
+type firstOwner struct {
+	store.Backend
+	once            sync.Once
+	arrived, goesOn chan struct{}
+}
+
+func (f *firstOwner) Put(ctx context.Context, r store.Record, cond store.Condition) (store.Record, error) {
+	if r.Kind == store.KindOwner {
+		first := false
+		f.once.Do(func() { first = true })
+		if first {
+			close(f.arrived)
+			<-f.goesOn
 		}
+	}
+	return f.Backend.Put(ctx, r, cond)
+}
+
+// Two uploads begin at once and would go to two accounts: the one whose word is written second
+// follows the first.
+func TestUploadsAtOnce(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.prefer("tansy", "thistle")
+	b.uploads("tansy", "thistle")
+	slow := &firstOwner{Backend: b.backend(), arrived: make(chan struct{}), goesOn: make(chan struct{})}
+	_, other := b.process(store.New(slow), nil)
+	late := make(chan reply)
+	go func() {
+		up := upload("x")
+		up.url = other
+		late <- b.do(up)
+	}()
+	<-slow.arrived // it has chosen tansy
+	b.prefer("thistle", "tansy")
+	first := b.do(upload("x"))
+	close(slow.goesOn)
+	if second := <-late; first.account() != "thistle" || second.status != http.StatusOK || second.account() != "thistle" {
+		t.Errorf("got %s and %d from %s, want thistle's twice", first.account(), second.status, second.account())
+	}
+}
+
+// The next upload follows one that has no answer yet.
+func TestUploadBesideAnother(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	b.prefer("tansy", "thistle")
+	b.uploads("tansy", "thistle")
+	arrived, goesOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	b.account("tansy").OnPath("/v1/files", func(r *upstreamtest.Request) upstreamtest.Answer {
+		once.Do(func() {
+			close(arrived)
+			<-goesOn
+		})
+		return jsonAnswer(http.StatusOK, nil, `{"id":"file-1","object":"file"}`)(r)
+	})
+	first := make(chan reply)
+	go func() { first <- b.do(upload("x")) }()
+	<-arrived
+	b.prefer("thistle", "tansy")
+	b.account("tansy").OnPath("/v1/files", jsonAnswer(http.StatusOK, nil, `{"id":"file-2","object":"file"}`))
+	second := b.do(upload("x"))
+	close(goesOn)
+	if r := <-first; r.account() != "tansy" || second.status != http.StatusOK || second.account() != "tansy" {
+		t.Errorf("got %s and %d from %s, want tansy's twice", r.account(), second.status, second.account())
 	}
 }
 
