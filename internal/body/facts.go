@@ -23,6 +23,9 @@ type Facts struct {
 	// the body's order, at most maxObjects: files, containers, skills and vector stores, in
 	// the members and with the prefixes that providers have for them (see objects.go).
 	Objects []string
+	// Parts are the ids, likewise and outside of metadata, of agents, assistants, environments, memory stores, threads
+	// and vaults. In a request to a model such members are anybody's words.
+	Parts []string
 	// Items are the ids of elements of input whose content only the account has that stored
 	// them, each once, in the body's order, at most maxItems: references, and items that come
 	// with an id and without their content (see items.go).

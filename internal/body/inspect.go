@@ -29,6 +29,8 @@ type found struct {
 
 	// named has the ids that name objects; a row of its own, since release keeps it.
 	named [][]byte
+	// parts has those of what only a request about an object names, likewise.
+	parts [][]byte
 	// items has those of stored items, likewise.
 	items [][]byte
 
@@ -108,13 +110,14 @@ func (s *scanner) release() {
 	}
 	clear(f.toolNames)
 	clear(f.named)
+	clear(f.parts[:cap(f.parts)])
 	clear(f.items[:cap(f.items)])
 	f.messages.reset()
 	f.input.reset()
 	s.data, s.fault = nil, nil
 	s.found = found{
 		system: f.system[:0], instructions: f.instructions[:0], messages: f.messages, input: f.input,
-		toolNames: f.toolNames[:0], named: f.named[:0], items: f.items[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
+		toolNames: f.toolNames[:0], named: f.named[:0], parts: f.parts[:0], items: f.items[:0], content: f.content[:0], scratch: f.scratch[:0], own: f.own[:0],
 	}
 	scanners.Put(s)
 }
@@ -137,7 +140,10 @@ func (s *scanner) member(name []byte, i, depth int) int {
 		}
 	case "metadata":
 		s.userID = span{}
-		return s.within(i, depth, (*scanner).metadataMember)
+		parts := len(s.parts)
+		i = s.within(i, depth, (*scanner).metadataMember)
+		s.parts = s.parts[:parts] // what a client writes there is its own word
+		return i
 	case "prompt_cache_key":
 		s.cacheKey, i = s.str(i, depth)
 	case "service_tier":
@@ -415,6 +421,7 @@ func (s *scanner) facts() Facts {
 		Stored:             s.stored,
 		Unstored:           s.unstored,
 		Objects:            copies(s.named),
+		Parts:              copies(s.parts),
 		Items:              copies(s.items),
 		ToolsEmpty:         s.toolsEmpty,
 		OutputTitle:        s.title,

@@ -14,18 +14,28 @@ var (
 	containers   = []string{"container_", "cntr_"}
 	files        = []string{"file_", "file-"}
 	skills       = []string{"skill_"}
-	vectorStores = []string{"vs_"}
+	vectorStores = []string{"vs_", "collection_"}
+)
+
+// Those of what only a request about an object names beside it.
+var (
+	agents       = []string{"agent_"}
+	assistants   = []string{"asst_"}
+	environments = []string{"env_"}
+	memoryStores = []string{"memstore_"}
+	threads      = []string{"thread_"}
+	vaults       = []string{"vlt_"}
 )
 
 // note keeps the id that is the value at i, if it is one.
-func (s *scanner) note(i int, prefixes []string) {
+func (s *scanner) note(to *[][]byte, i int, prefixes []string) {
 	if id := s.objectID(i, prefixes); id != nil {
-		s.keepObject(id)
+		keepObject(to, id)
 	}
 }
 
 // noteAll keeps the ids in the array at i, up to the first element that is none.
-func (s *scanner) noteAll(i int, prefixes []string) {
+func (s *scanner) noteAll(to *[][]byte, i int, prefixes []string) {
 	if s.at(i) != '[' {
 		return
 	}
@@ -35,21 +45,21 @@ func (s *scanner) noteAll(i int, prefixes []string) {
 		if id == nil {
 			return
 		}
-		s.keepObject(id)
+		keepObject(to, id)
 		i = s.space(i + len(id) + len(`""`))
 	}
 }
 
-func (s *scanner) keepObject(id []byte) {
-	if len(s.named) == maxObjects {
+func keepObject(to *[][]byte, id []byte) {
+	if len(*to) == maxObjects {
 		return
 	}
-	for _, known := range s.named {
+	for _, known := range *to {
 		if string(known) == string(id) {
 			return
 		}
 	}
-	s.named = append(s.named, id)
+	*to = append(*to, id)
 }
 
 // objectID is the id in the string at i; nil if there is none.

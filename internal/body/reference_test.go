@@ -36,13 +36,14 @@ func reference(data []byte) body.Facts {
 		ToolsEmpty:         root["tools"] != nil && elements(root["tools"]) != nil && len(elements(root["tools"])) == 0,
 	}
 	hasMember(data, func(name string, raw json.RawMessage) bool {
-		for _, id := range objectIDs(name, raw) {
+		for _, id := range objectIDs(objectMembers, name, raw) {
 			if !slices.Contains(f.Objects, id) && len(f.Objects) < 16 {
 				f.Objects = append(f.Objects, id)
 			}
 		}
 		return false
 	})
+	f.Parts = parts(data)
 	for _, element := range elements(root["input"]) {
 		if id := storedItem(element); id != "" && !slices.Contains(f.Items, id) && len(f.Items) < 8 {
 			f.Items = append(f.Items, id)
@@ -236,17 +237,28 @@ func encryptedContent(name string, raw json.RawMessage) bool {
 var objectMembers = map[string]*regexp.Regexp{
 	"id": containerID, "container": containerID, "container_id": containerID,
 	"file_id": fileID, "input_file_id": fileID, "training_file": fileID, "validation_file": fileID, "file_ids": fileID,
-	"skill_id": regexp.MustCompile(`^"skill_[A-Za-z0-9_-]+"$`), "vector_store_ids": regexp.MustCompile(`^"vs_[A-Za-z0-9_-]+"$`),
+	"skill_id": regexp.MustCompile(`^"skill_[A-Za-z0-9_-]+"$`), "vector_store_ids": storeID, "collection_ids": storeID,
+}
+
+var partMembers = map[string]*regexp.Regexp{
+	"id": agentID, "agent": agentID, "agent_id": agentID,
+	"assistant_id":    regexp.MustCompile(`^"asst_[A-Za-z0-9_-]+"$`),
+	"environment_id":  regexp.MustCompile(`^"env_[A-Za-z0-9_-]+"$`),
+	"memory_store_id": regexp.MustCompile(`^"memstore_[A-Za-z0-9_-]+"$`),
+	"thread_id":       regexp.MustCompile(`^"thread_[A-Za-z0-9_-]+"$`),
+	"vault_ids":       regexp.MustCompile(`^"vlt_[A-Za-z0-9_-]+"$`),
 }
 
 var (
 	containerID = regexp.MustCompile(`^"(container_|cntr_)[A-Za-z0-9_-]+"$`)
+	storeID     = regexp.MustCompile(`^"(vs_|collection_)[A-Za-z0-9_-]+"$`)
+	agentID     = regexp.MustCompile(`^"agent_[A-Za-z0-9_-]+"$`)
 	fileID      = regexp.MustCompile(`^"(file_|file-)[A-Za-z0-9_-]+"$`)
 )
 
 // objectIDs looks at values as they are written: ids have no escapes.
-func objectIDs(name string, raw json.RawMessage) []string {
-	form := objectMembers[name]
+func objectIDs(members map[string]*regexp.Regexp, name string, raw json.RawMessage) []string {
+	form := members[name]
 	if form == nil {
 		return nil
 	}
@@ -299,6 +311,33 @@ func hasMember(data []byte, is func(name string, raw json.RawMessage) bool) bool
 		return found
 	}
 	return value()
+}
+
+// parts are the ids of parts outside of the body's own metadata.
+func parts(data []byte) (ids []string) {
+	add := func(name string, raw json.RawMessage) bool {
+		for _, id := range objectIDs(partMembers, name, raw) {
+			if !slices.Contains(ids, id) && len(ids) < 16 {
+				ids = append(ids, id)
+			}
+		}
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	_, _ = dec.Token()
+	for dec.More() {
+		token, _ := dec.Token()
+		name, _ := token.(string)
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			return ids
+		}
+		if name != "metadata" {
+			add(name, raw)
+			hasMember(raw, add)
+		}
+	}
+	return ids
 }
 
 var itemLabels = []string{"role", "status", "summary", "phase", "call_id", "name", "namespace", "server_label", "created_by", "container_id"}

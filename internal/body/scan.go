@@ -224,16 +224,31 @@ func (s *scanner) key(i int) (name []byte, value int) {
 	switch string(name) {
 	case "encrypted_content":
 		s.encrypted = s.encrypted || s.at(i) == '"' && s.at(i+1) != '"'
-	case "id", "container", "container_id":
-		s.note(i, containers)
+	case "id":
+		s.note(&s.named, i, containers)
+		s.note(&s.parts, i, agents)
+	case "container", "container_id":
+		s.note(&s.named, i, containers)
 	case "file_id", "input_file_id", "training_file", "validation_file":
-		s.note(i, files)
+		s.note(&s.named, i, files)
 	case "file_ids":
-		s.noteAll(i, files)
+		s.noteAll(&s.named, i, files)
 	case "skill_id":
-		s.note(i, skills)
-	case "vector_store_ids":
-		s.noteAll(i, vectorStores)
+		s.note(&s.named, i, skills)
+	case "vector_store_ids", "collection_ids":
+		s.noteAll(&s.named, i, vectorStores)
+	case "agent", "agent_id":
+		s.note(&s.parts, i, agents)
+	case "assistant_id":
+		s.note(&s.parts, i, assistants)
+	case "environment_id":
+		s.note(&s.parts, i, environments)
+	case "memory_store_id":
+		s.note(&s.parts, i, memoryStores)
+	case "thread_id":
+		s.note(&s.parts, i, threads)
+	case "vault_ids":
+		s.noteAll(&s.parts, i, vaults)
 	}
 	return name, i
 }

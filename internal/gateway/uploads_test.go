@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/owner"
 	"holdfast/internal/store"
 	"holdfast/internal/upstreamtest"
 )
@@ -194,6 +195,36 @@ func TestTunedModels(t *testing.T) {
 			b.throttle("tansy", 4*time.Minute)
 			if r := b.do(plainAsk("POST", path, body)); r.status != http.StatusTooManyRequests || b.sent() != sent {
 				t.Errorf("got %d after %d sends, want the wait of the account that has it", r.status, b.sent()-sent)
+			}
+		})
+	}
+}
+
+// What a session, a run or a search is made of decides where it goes, and two owners are told.
+func TestPartsOfOneRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		provider   account.Provider
+		path, body string
+		owned      string // on thistle, which is not the most attractive account
+	}{
+		"a session's agent":       {account.Anthropic, "/v1/sessions", `{"agent":"agent_1","environment_id":"env_2"}`, "agent_1"},
+		"a session's environment": {account.Anthropic, "/v1/sessions", `{"agent":{"type":"agent","id":"agent_2"},"environment_id":"env_1"}`, "env_1"},
+		"a session's vault":       {account.Anthropic, "/v1/sessions", `{"vault_ids":["vlt_1"]}`, "vlt_1"},
+		"a session's memory":      {account.Anthropic, "/v1/sessions", `{"resources":[{"type":"memory_store","memory_store_id":"memstore_1"}]}`, "memstore_1"},
+		"a run's assistant":       {account.OpenAI, "/v1/threads/runs", `{"assistant_id":"asst_1"}`, "asst_1"},
+		"a search's collection":   {account.XAI, "/v1/documents/search", `{"query":"x","source":{"collection_ids":["collection_1"]}}`, "collection_1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := keyBench(t, c.provider, "tansy", "thistle")
+			b.prefer("tansy", "thistle")
+			now := b.clock.now()
+			r := owner.New(account.Account{ID: "acc-thistle", Provider: c.provider}, time.Hour, now)
+			if _, _, err := b.store.ClaimOwner(t.Context(), owner.Key(c.provider, c.owned), r, now); err != nil {
+				t.Fatal(err)
+			}
+			b.account("thistle").OnPath(c.path, jsonAnswer(http.StatusOK, nil, `{"id":"made_1"}`))
+			if r := b.served(plainAsk("POST", "/"+string(c.provider)+c.path, c.body)); r.account() != "thistle" {
+				t.Errorf("got %s, want thistle", r.account())
 			}
 		})
 	}

@@ -42,6 +42,9 @@ var materials = []string{files, skills, "/v1/agents", "/v1/environments", "/v1/m
 // Names implements provider.Keeper.
 func (Provider) Names(path, query string, f body.Facts) []string {
 	ids := collections.Named(path, query, params...)
+	if collections.Has(path) && !below(path, batches) { // a batch is requests to a model
+		ids = append(ids, f.Parts...)
+	}
 	if len(ids) == 0 {
 		return f.Objects
 	}

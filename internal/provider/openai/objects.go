@@ -99,6 +99,9 @@ func (Provider) Names(path, query string, f body.Facts) []string {
 			ids = append(ids, id)
 		}
 	}
+	if path := spelled(path); collections.Has(path) && path != responses && path != chat {
+		ids = append(ids, f.Parts...)
+	}
 	return append(append(ids, f.Items...), f.Objects...)
 }
 
