@@ -197,7 +197,7 @@ func (x *exchange) serve() {
 	x.route = rt
 	switch rt.Kind {
 	case route.Nowhere:
-		x.refuse(notFound(x.r.URL.Path))
+		x.refuse(notFound())
 	case route.Hello:
 		x.hello()
 	case route.Health:

@@ -246,6 +246,19 @@ func (p *patientReader) Read(b []byte) (int, error) {
 
 func (p *patientReader) done() { _ = p.rc.SetReadDeadline(time.Time{}) }
 
+// isUpgrade reports whether a client asks for a WebSocket. The key stands beside it always,
+// and alone where something on the way took the hop-by-hop headers off (RFC 6455, section 4.1).
 func isUpgrade(h http.Header) bool {
-	return strings.EqualFold(strings.TrimSpace(h.Get("Upgrade")), "websocket")
+	if len(h["Sec-Websocket-Key"]) > 0 {
+		return true
+	}
+	for _, v := range h["Upgrade"] {
+		for protocol := range strings.SplitSeq(v, ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(protocol), "/")
+			if strings.EqualFold(strings.TrimSpace(name), "websocket") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -77,13 +77,7 @@ func badRequest(message string) provider.Refusal {
 	return provider.Refusal{Kind: provider.BadRequest, Status: http.StatusBadRequest, Message: "holdfast: " + message}
 }
 
-func notFound(path string) provider.Refusal {
-	if strings.HasPrefix(path, "/v1/v1/") {
-		return provider.Refusal{
-			Kind: provider.NotFound, Status: http.StatusNotFound,
-			Message: "holdfast: the path has /v1 twice: this client adds it itself, so take it off the end of the base URL.",
-		}
-	}
+func notFound() provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.NotFound, Status: http.StatusNotFound,
 		Message: "holdfast: there is nothing at this path. Send the API's own path, such as /v1/messages or /v1/responses, or with the provider in front, such as /xai/v1/chat/completions.",

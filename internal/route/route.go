@@ -3,7 +3,8 @@
 //
 // Paths are matched after splitting into segments. A path with dot segments, empty
 // segments or encoded slashes is refused before any credential is chosen, so that what
-// is matched here is what the upstream sees. The provider comes from the route and never
+// is matched here is what the upstream sees. A path that clients share and that comes with
+// /v1 twice, or without it, is taken as meant. The provider comes from the route and never
 // from the look of a secret. The package is pure and knows no provider's wire format.
 package route
 
@@ -34,7 +35,7 @@ const (
 	ByModel
 	// NoMethod: no API has requests of this method.
 	NoMethod
-	// NoWebSocket: an upgrade that is refused so that the client uses plain HTTP.
+	// NoWebSocket: an upgrade, on any path, which is refused so that the client uses plain HTTP.
 	NoWebSocket
 )
 
@@ -44,7 +45,7 @@ type Route struct {
 	Provider account.Provider // Kind Provider
 	// Path is the path as the provider spells it, decoded: /v1/messages.
 	Path string
-	// RawPath is the same, byte for byte as the client encoded it.
+	// RawPath is the same as the client encoded it.
 	RawPath string
 }
 
@@ -70,8 +71,14 @@ func Of(r Request) (Route, error) {
 		return Route{Kind: NoMethod}, nil
 	}
 	path := r.EscapedPath
-	if path == "" || path == "/" {
-		if r.Method == "GET" || r.Method == "HEAD" {
+	if path == "" {
+		path = "/"
+	}
+	if path == "/" {
+		switch {
+		case r.Upgrade:
+			return Route{Kind: NoWebSocket}, nil
+		case r.Method == "GET" || r.Method == "HEAD":
 			return Route{Kind: Hello}, nil
 		}
 		return Route{}, nil
@@ -79,6 +86,9 @@ func Of(r Request) (Route, error) {
 	segments, err := split(path)
 	if err != nil {
 		return Route{}, err
+	}
+	if r.Upgrade {
+		return Route{Kind: NoWebSocket}, nil
 	}
 	switch segments[0] {
 	case "_holdfast":
@@ -92,21 +102,44 @@ func Of(r Request) (Route, error) {
 		if len(segments) == 1 {
 			return Route{}, nil
 		}
+		rest, raw, _ := asMeant(segments[1:], behindFirst(path), r)
 		return Route{
 			Kind: Provider, Provider: account.Provider(segments[0]),
-			Path:    "/" + strings.Join(segments[1:], "/"),
-			RawPath: path[strings.IndexByte(path[1:], '/')+1:],
+			Path: "/" + strings.Join(rest, "/"), RawPath: raw,
 		}, nil
-	case "v1":
-		if len(segments) < 2 {
-			return Route{}, nil
-		}
-		rt := shared(segments, r)
-		rt.Path, rt.RawPath = "/"+strings.Join(segments, "/"), path
-		return rt, nil
 	}
-	return Route{}, nil
+	meant, raw, rt := asMeant(segments, path, r)
+	if meant[0] == "v1" && len(meant) > 1 {
+		rt.Path, rt.RawPath = "/"+strings.Join(meant, "/"), raw
+	}
+	return rt, nil
 }
+
+// asMeant puts right what a base URL with, or without, /v1 at its end makes of a path that
+// providers share: a client that adds /v1 itself doubles it, and one that does not leaves it
+// out. Any other path stays as it is. It returns the path's segments, the path as encoded, and
+// where the shared path leads.
+func asMeant(segments []string, raw string, r Request) ([]string, string, Route) {
+	if segments[0] != "v1" {
+		with := append([]string{"v1"}, segments...)
+		if rt := shared(with, r); rt.Kind != Nowhere {
+			return with, "/v1" + raw, rt
+		}
+		return segments, raw, Route{}
+	}
+	if len(segments) > 2 && segments[1] == "v1" {
+		if rt := shared(segments[1:], r); rt.Kind != Nowhere {
+			return segments[1:], behindFirst(raw), rt
+		}
+	}
+	if len(segments) < 2 {
+		return segments, raw, Route{}
+	}
+	return segments, raw, shared(segments, r)
+}
+
+// behindFirst is an encoded path without its first segment.
+func behindFirst(raw string) string { return raw[strings.IndexByte(raw[1:], '/')+1:] }
 
 // split decodes a path's segments and refuses those that could mean another path to
 // somebody else.
@@ -140,7 +173,8 @@ func own(segments []string) Route {
 	return Route{}
 }
 
-// shared routes the paths that several providers have in common.
+// shared routes the paths that clients send without a provider in front; the first segment
+// is v1.
 func shared(segments []string, r Request) Route {
 	switch segments[1] {
 	case "messages":
@@ -155,9 +189,6 @@ func shared(segments []string, r Request) Route {
 		}
 		return Route{Kind: ByModel}
 	case "responses":
-		if r.Upgrade && len(segments) == 2 {
-			return Route{Kind: NoWebSocket}
-		}
 		return Route{Kind: ByModel}
 	case "chat":
 		if len(segments) == 3 && segments[2] == "completions" {

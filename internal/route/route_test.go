@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestOf(t *testing.T) {
 		{"models of Anthropic", route.Request{Method: "GET", EscapedPath: "/v1/models", AnthropicVersion: true}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/models", RawPath: "/v1/models"}},
 		{"models of others", route.Request{Method: "GET", EscapedPath: "/v1/models"}, route.Route{Kind: route.ByModel, Path: "/v1/models", RawPath: "/v1/models"}},
 		{"responses", route.Request{Method: "POST", EscapedPath: "/v1/responses"}, route.Route{Kind: route.ByModel, Path: "/v1/responses", RawPath: "/v1/responses"}},
-		{"responses upgrade", route.Request{Method: "GET", EscapedPath: "/v1/responses", Upgrade: true}, route.Route{Kind: route.NoWebSocket, Path: "/v1/responses", RawPath: "/v1/responses"}},
+		{"responses upgrade", route.Request{Method: "GET", EscapedPath: "/v1/responses", Upgrade: true}, route.Route{Kind: route.NoWebSocket}},
 		{"chat completions", route.Request{Method: "POST", EscapedPath: "/v1/chat/completions"}, route.Route{Kind: route.ByModel, Path: "/v1/chat/completions", RawPath: "/v1/chat/completions"}},
 		{"named provider", route.Request{Method: "POST", EscapedPath: "/xai/v1/chat/completions"}, route.Route{Kind: route.Provider, Provider: account.XAI, Path: "/v1/chat/completions", RawPath: "/v1/chat/completions"}},
 		{"named provider, encoded", route.Request{Method: "GET", EscapedPath: "/anthropic/v1/files/a%2Bb"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/files/a+b", RawPath: "/v1/files/a%2Bb"}},
@@ -47,6 +48,54 @@ func TestOf(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestAsMeant is field case a-doubled-or-missing-v1: a base URL that ends in /v1, or does
+// not, against what the client expects, leads to the same place.
+func TestAsMeant(t *testing.T) {
+	tests := []struct {
+		path, want string // want is empty for nowhere
+		kind       route.Kind
+		provider   account.Provider
+	}{
+		{"/v1/v1/messages", "/v1/messages", route.Provider, account.Anthropic},
+		{"/v1/v1/messages/count_tokens", "/v1/messages/count_tokens", route.Provider, account.Anthropic},
+		{"/messages", "/v1/messages", route.Provider, account.Anthropic},
+		{"/complete", "/v1/complete", route.Provider, account.Anthropic},
+		{"/chat/completions", "/v1/chat/completions", route.ByModel, ""},
+		{"/v1/v1/chat/completions", "/v1/chat/completions", route.ByModel, ""},
+		{"/responses/resp_1/cancel", "/v1/responses/resp_1/cancel", route.ByModel, ""},
+		{"/completions", "/v1/completions", route.ByModel, ""},
+		{"/embeddings", "/v1/embeddings", route.ByModel, ""},
+		{"/images/edits", "/v1/images/edits", route.ByModel, ""},
+		{"/audio/speech", "/v1/audio/speech", route.ByModel, ""},
+		{"/models", "/v1/models", route.ByModel, ""},
+		{"/files/file-1%2B2/content", "/v1/files/file-1%2B2/content", route.ByModel, ""},
+		{"/openai/v1/v1/responses", "/v1/responses", route.Provider, account.OpenAI},
+		{"/xai/chat/completions", "/v1/chat/completions", route.Provider, account.XAI},
+		{"/anthropic/messages", "/v1/messages", route.Provider, account.Anthropic},
+		// Other paths of a provider are as it spells them.
+		{"/openai/backend-api/codex/responses", "/backend-api/codex/responses", route.Provider, account.OpenAI},
+		{"/anthropic/api/oauth/profile", "/api/oauth/profile", route.Provider, account.Anthropic},
+		{"/openai/v1/v1/organization", "/v1/v1/organization", route.Provider, account.OpenAI},
+		{"/v1/v1/organization", "", route.Nowhere, ""},
+		{"/v1/v1", "", route.Nowhere, ""},
+		{"/v1/v1/v1/messages", "", route.Nowhere, ""},
+		{"/organization", "", route.Nowhere, ""},
+		{"/chat", "", route.Nowhere, ""},
+		{"/v1/api/hello", "", route.Nowhere, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			got, err := route.Of(route.Request{Method: "POST", EscapedPath: tt.path})
+			if err != nil || got.Kind != tt.kind || got.Provider != tt.provider || (tt.want != "" && got.RawPath != tt.want) {
+				t.Errorf("got %+v, %v, want %v %s %s", got, err, tt.kind, tt.provider, tt.want)
+			}
+		})
+	}
+	if got, err := route.Of(route.Request{Method: "GET", EscapedPath: "/models", AnthropicVersion: true}); err != nil || got.Provider != account.Anthropic {
+		t.Errorf("models of Anthropic without /v1: got %+v, %v", got, err)
 	}
 }
 
@@ -75,7 +124,7 @@ func TestForModel(t *testing.T) {
 // Whatever is routed to a provider reaches it under a path that has no segment which
 // another parser could read as a way out.
 func FuzzOf(f *testing.F) {
-	for _, seed := range []string{"/v1/messages", "/anthropic/v1/x", "/v1/%2e%2e/x", "/", "", "/openai/v1/files/%41"} {
+	for _, seed := range []string{"/v1/messages", "/anthropic/v1/x", "/v1/%2e%2e/x", "/", "", "/openai/v1/files/%41", "/v1/v1/messages", "/xai/chat/completions", "/%761/v1/models"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
@@ -86,8 +135,11 @@ func FuzzOf(f *testing.F) {
 		if got.Kind != route.Provider && got.Kind != route.ByModel {
 			return
 		}
-		if !strings.HasSuffix(path, got.RawPath) {
+		if !strings.HasSuffix(path, got.RawPath) && !strings.HasSuffix(path, strings.TrimPrefix(got.RawPath, "/v1")) {
 			t.Fatalf("raw path %q is not the end of %q", got.RawPath, path)
+		}
+		if decoded, err := url.PathUnescape(got.RawPath); err != nil || decoded != got.Path {
+			t.Fatalf("raw path %q is not %q encoded (%v)", got.RawPath, got.Path, err)
 		}
 		for s := range strings.SplitSeq(strings.TrimPrefix(got.Path, "/"), "/") {
 			if s == "" || s == "." || s == ".." {
