@@ -78,7 +78,7 @@ func TestStreamIsOver(t *testing.T) {
 	b := functiontest.New(t)
 	one := b.Account("one", 0.20)
 	f := b.Serve()
-	const all = 1000 // more than there are events
+	const all = 1000                                                                            // more than there are events
 	one.Queue(upstreamtest.Good(nil).With(upstreamtest.HeldAfter(all, upstreamtest.NewGate()))) // never opened
 	if got := f.Served(t, functiontest.Request{Session: "over", Stream: true}); !strings.Contains(got.Body, "message_stop") || strings.Contains(got.Body, "event: error") {
 		t.Errorf("got %q", got.Body)
