@@ -581,7 +581,7 @@ func scenarios(t *testing.T, s *stack) {
 				if c.minute != nil {
 					became = c.minute(l, now, minute)
 				}
-				if became != errSilence {
+				if !errors.Is(became, errSilence) {
 					measured.add(now, "Invocations", poller, 1)
 				}
 				var data []metric.Datum
@@ -591,7 +591,7 @@ func scenarios(t *testing.T, s *stack) {
 						serving[minute] += p.Serving // xAI alone has policy order
 					}
 				}
-				if became == errRound {
+				if errors.Is(became, errRound) {
 					measured.add(now, "Errors", poller, 1)
 				}
 				refused := 0
