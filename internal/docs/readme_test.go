@@ -116,3 +116,36 @@ func TestReadmeTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmeChangesAddressAndKeyOnly is field case setup-text-causes-refusals: what the README
+// tells a client's user to set is the base URL and the key, and how the client speaks to a
+// provider of one's own. Each other default of a client stays as its maker set it.
+func TestReadmeChangesAddressAndKeyOnly(t *testing.T) {
+	_, rest, _ := strings.Cut(readme(t), "\n## Point your agents at it\n")
+	section, _, found := strings.Cut(rest, "\n## ")
+	if !found {
+		t.Fatal("the README has no section that says how to point agents at holdfast")
+	}
+	allowed := []string{
+		"ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "HOLDFAST_KEY", // environment
+		"model_provider", "name", "base_url", "env_key", "wire_api", // Codex
+		"default", "model", "api_backend", "context_window", // the Grok CLI, which has no defaults for a model of one's own
+		"env", "provider", "anthropic", "openai", "xai", "options", "baseURL", "apiKey", // opencode and settings.json
+		"client", "api_key", // the SDKs
+		"max_tokens", "messages", "role", "content", "input", // a request of curl's
+	}
+	set := regexp.MustCompile("(?m)^```[a-z]*\n((?s:.*?))^```")
+	name := regexp.MustCompile(`(?m)\b([A-Z][A-Z0-9_]+)=|(\w+) ?= ?["(a-z0-9]|(\w+)="|"(\w+)":`)
+	seen := 0
+	for _, block := range set.FindAllStringSubmatch(section, -1) {
+		for _, match := range name.FindAllStringSubmatch(block[1], -1) {
+			seen++
+			if got := strings.Join(match[1:], ""); !slices.Contains(allowed, got) {
+				t.Errorf("the README tells a client's user to set %q in\n%s", got, block[1])
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("found %d names that are set, want the clients' whole settings", seen)
+	}
+}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What a newcomer does first: serve the demonstration, paste the line it prints.
+// TestDemonstration is part of field case setup-text-causes-refusals: a newcomer serves the
+// demonstration and pastes the line that it prints.
 func TestDemonstration(t *testing.T) {
 	b := newBench(t)
 	p := b.serve("--demo")

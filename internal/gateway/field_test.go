@@ -333,6 +333,8 @@ func TestHealthSeesAStoreThatCannotWrite(t *testing.T) {
 	}
 }
 
+// TestOpenRequestsAreBounded is part of field case retry-amplification: clients that try again
+// without end hear that the gateway is busy.
 func TestOpenRequestsAreBounded(t *testing.T) {
 	b := newBench(t, "marlow")
 	_, url := b.process(b.store, func(o *gateway.Options) { o.MaxOpen = 1 })

@@ -94,6 +94,8 @@ func TestKeyForOneAccount(t *testing.T) {
 	}
 }
 
+// TestBackgroundYields is field case background-label-and-starvation: a client key or a header
+// makes a request yield, and what is interactive is served.
 func TestBackgroundYields(t *testing.T) {
 	b := newBench(t, "marlow")
 	key := b.newKey(catalog.ClientKey{Name: "batch", Background: true})

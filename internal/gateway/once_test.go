@@ -1,15 +1,21 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/simulate"
+	"holdfast/internal/upstreamtest"
 )
 
 // TestTransportSendsOnce is field case transport-sends-again: over warm connections the
@@ -80,4 +86,108 @@ func TestTransportSendsOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSendsAreCounted is field case retry-amplification: one request of a client is sent three
+// times at most, each time to another account; once where a further send cannot help; and not
+// again after its client has left.
+func TestSendsAreCounted(t *testing.T) {
+	names := []string{"marlow", "juniper", "wren", "tansy", "sorrel", "yarrow"}
+	spent := upstreamtest.FiveHourSpent(time.Now().Add(4 * time.Hour))
+	tests := map[string]struct {
+		answer upstreamtest.Script
+		sends  int
+	}{
+		"spent everywhere":           {spent, 3},
+		"refused credentials":        {upstreamtest.Failed(401, simulate.Failure{Type: "authentication_error", Message: "invalid x-api-key"}), 3},
+		"a path that is nowhere":     {upstreamtest.Failed(404, simulate.Failure{Type: "not_found_error", Message: "Not found"}), 1},
+		"a server that always fails": {upstreamtest.Failed(500, simulate.Failure{Type: "api_error", Message: "Internal server error"}), 1},
+		"overload":                   {upstreamtest.Overloaded(), 1},
+		"a bare refusal":             {upstreamtest.Bare(), 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, names...)
+			for _, account := range names {
+				b.account(account).Always(tt.answer)
+			}
+			b.do(ask{session: session(1)})
+			if b.sent() != tt.sends {
+				t.Errorf("got %d sends of one request, want %d", b.sent(), tt.sends)
+			}
+			for _, account := range names {
+				if n := len(b.account(account).Requests()); n > 1 {
+					t.Errorf("%s got it %d times", account, n)
+				}
+			}
+		})
+	}
+	t.Run("the client tries ten times", func(t *testing.T) {
+		b := newBench(t, names...)
+		for _, account := range names {
+			b.account(account).Always(tests["a server that always fails"].answer)
+		}
+		for range 10 {
+			b.do(ask{session: session(1)})
+		}
+		if b.sent() != 10 {
+			t.Errorf("got %d sends for ten requests, want 10", b.sent())
+		}
+	})
+	t.Run("the client has left", func(t *testing.T) {
+		b := newBench(t, names...)
+		gate := upstreamtest.NewGate()
+		for _, account := range names {
+			b.account(account).Always(spent.With(upstreamtest.Held(gate)))
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			resp, err := http.DefaultTransport.RoundTrip(b.request(ask{session: session(1), ctx: ctx}))
+			if err == nil {
+				resp.Body.Close()
+			}
+			done <- err
+		}()
+		<-gate.Reached()
+		leave()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want the client's own end", err)
+		}
+		<-b.up.Requests()[0].Left()
+		gate.Release()
+		b.await("the end of the request", func() bool { return len(b.gw.InFlight()) == 0 })
+		if b.sent() != 1 {
+			t.Errorf("got %d sends, want 1", b.sent())
+		}
+	})
+}
+
+// TestModelNameGoesAsItCame is field case model-name-suffixes: a client's mark on a model's
+// name goes upstream as it came, the family is read without it, and a model that the provider
+// does not know cools nothing.
+func TestModelNameGoesAsItCame(t *testing.T) {
+	b := newBench(t, "marlow")
+	for _, model := range []string{"claude-opus-x[1m]", "claude-opus-x[1M][1m]", "claude-opus-5-20260901", "claude-oldname-2[1m]", "kestrel[1m]"} {
+		b.account("marlow").Queue(upstreamtest.Failed(404, simulate.Failure{Type: "not_found_error", Message: "model: " + model}))
+		sent := b.sent()
+		if r := b.do(ask{session: session(1), model: model}); r.status != 404 || r.errorKind() != "" || b.sent()-sent != 1 {
+			t.Errorf("%s: got %d %s after %d sends, want the provider's 404 after 1", model, r.status, r.errorKind(), b.sent()-sent)
+		}
+		if got := b.up.Requests()[sent].Body; !strings.Contains(string(got), `"model":"`+model+`"`) {
+			t.Errorf("%s: upstream got %s", model, got)
+		}
+		if st := b.state("marlow"); len(st.Blocks) != 0 || st.Parked != nil {
+			t.Errorf("%s: got %+v, want nothing held against the account", model, st)
+		}
+		b.served(ask{session: session(1)})
+	}
+	// A spent family is blocked by its name without the mark, too.
+	b.account("marlow").Queue(upstreamtest.ModelSpent(time.Now().Add(50 * time.Hour)))
+	b.do(ask{session: session(2), model: "claude-opus-5[1m]"})
+	sent := b.sent()
+	if r := b.do(ask{session: session(2), model: "claude-opus-5-20260901"}); r.errorKind() != "exhausted" || b.sent() != sent {
+		t.Errorf("got %d %s after %d sends, want exhausted after none", r.status, r.errorKind(), b.sent()-sent)
+	}
+	b.served(ask{session: session(3), model: "claude-sonnet-5[1m]"})
 }

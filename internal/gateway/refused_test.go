@@ -170,6 +170,7 @@ func TestModelThatNobodyHas(t *testing.T) {
 	}
 }
 
+// TestModelBeyondTheSends is part of field case one-hop-and-a-ready-account.
 // With more accounts than sends, the fourth is asked by the next try; what it refuses too is
 // then nobody's.
 func TestModelBeyondTheSends(t *testing.T) {

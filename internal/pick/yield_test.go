@@ -9,6 +9,7 @@ import (
 	"holdfast/internal/pick"
 )
 
+// TestYields is part of field case background-label-and-starvation.
 func TestYields(t *testing.T) {
 	throttled := block(account.Block{Cause: account.CauseThrottle}, time.Minute)
 	opus := block(account.Block{Cause: "weekly:opus", Family: "opus"}, 3*time.Hour)

@@ -97,6 +97,8 @@ func TestStay(t *testing.T) {
 	}
 }
 
+// TestKnownBackground is part of field case background-label-and-starvation: a title yields; a
+// turn, which an interactive session waits for, does not.
 func TestKnownBackground(t *testing.T) {
 	title := body.Facts{Model: "claude-haiku-4-5", OutputTitle: true, ToolsEmpty: true, Messages: 1}
 	named := http.Header{"X-Claude-Code-Session-Id": {session}}
@@ -156,6 +158,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+// TestFamily is field case model-name-suffixes.
 func TestFamily(t *testing.T) {
 	for model, want := range map[string]string{
 		"claude-opus-5":                         "opus",
