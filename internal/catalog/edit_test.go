@@ -92,7 +92,13 @@ func TestCheckBaseURL(t *testing.T) {
 		"http://172.16.0.1":              "http://172.16.0.1",
 		"http://192.168.1.1":             "http://192.168.1.1",
 		"http://[fd00::1]":               "http://[fd00::1]",
-		"http://[::ffff:192.168.1.1]:80": "http://[::ffff:192.168.1.1]:80",
+		"http://[::ffff:192.168.1.1]:80": "http://[::ffff:192.168.1.1]",
+		"https://api.example.com:443":    "https://api.example.com",
+		"https://api.example.com:0443/":  "https://api.example.com",
+		"https://api.example.com:80":     "https://api.example.com:80",
+		"https://api.example.com.":       "https://api.example.com",
+		"https://api.example.com.:8443":  "https://api.example.com:8443",
+		"http://127.0.0.1:443":           "http://127.0.0.1:443",
 	} {
 		got, err := catalog.CheckBaseURL(text)
 		if err != nil || got != want {

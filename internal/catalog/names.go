@@ -47,7 +47,7 @@ func notInName(r rune) bool {
 }
 
 // CheckBaseURL refuses what cannot be an account's base URL and returns the rest as it
-// is kept: scheme and host only. Empty stays empty: the provider's own. Plain http is
+// is kept: scheme and host only, each host in one spelling. Empty stays empty: the provider's own. Plain http is
 // for loopback and private addresses, because the credential travels with it. The
 // refusal does not repeat the URL, which may hold a password.
 func CheckBaseURL(text string) (string, error) {
@@ -64,16 +64,25 @@ func CheckBaseURL(text string) (string, error) {
 	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
 		return "", Invalid("a base URL ends after the host and port: paths stay as the provider spells them")
 	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+	host, port := u.Host, u.Port()
+	if port != "" || strings.HasSuffix(u.Host, ":") {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
 			return "", Invalid("the port of a base URL is a number from 1 to 65535")
+		}
+		host, port = strings.TrimSuffix(host, ":"+port), fmt.Sprint(":", n)
+		if port == ownPorts[u.Scheme] {
+			port = ""
 		}
 	}
 	if u.Scheme == "http" && !private(u.Hostname()) {
 		return "", Invalid("plain http is only for loopback and private addresses (127.0.0.1, 10.x, 192.168.x, …), since the account's secret travels with it; use https")
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(host, ".")) + port, nil
 }
+
+// ownPorts are where a scheme leads without a port.
+var ownPorts = map[string]string{"https": ":443", "http": ":80"}
 
 // private reports whether a host is certainly this machine's or a private network's. A
 // name other than localhost is not: what it leads to is for others to say.

@@ -71,7 +71,12 @@ func (c *cli) accountAdd() *cobra.Command {
 		defer stop()
 		c.makes = true
 		return c.with(ctx, func(d *data) error {
-			return c.add(ctx, d, account.Account{Name: args[0], Provider: p, BaseURL: with.baseURL}, got)
+			a := account.Account{Name: args[0], Provider: p, BaseURL: with.baseURL}
+			if err := c.add(ctx, d, a, got); err != nil {
+				return err
+			}
+			with.sayOfHost(c, a)
+			return nil
 		})
 	}
 	return cmd

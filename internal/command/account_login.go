@@ -60,13 +60,21 @@ func (c *cli) accountLogin() *cobra.Command {
 				return err
 			}
 			if alone {
-				return c.rescope(ctx, d, a, state, &with)
+				if err := c.rescope(ctx, d, a, state, &with); err != nil {
+					return err
+				}
+				with.sayOfHost(c, a)
+				return nil
 			}
 			got, err := c.obtain(&from)
 			if err != nil {
 				return err
 			}
-			return c.login(ctx, d, a, state, got, &with, otherPrincipal)
+			if err := c.login(ctx, d, a, state, got, &with, otherPrincipal); err != nil {
+				return err
+			}
+			with.sayOfHost(c, a)
+			return nil
 		})
 	}
 	return cmd

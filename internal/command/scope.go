@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
+	"holdfast/internal/provider"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
 )
@@ -18,6 +20,9 @@ import (
 type belongings struct {
 	given   credential.Scope
 	baseURL string
+	// own is a host of the provider's own that was given as base URL, which is none; empty if
+	// none was.
+	own string
 
 	flags *cobra.Command
 }
@@ -71,7 +76,8 @@ func partsOf(s credential.Scope) []scopePart {
 	return []scopePart{{organizationFlag, s.Organization}, {projectFlag, s.Project}, {workspaceFlag, s.Workspace}}
 }
 
-// fit refuses what the provider does not have for accounts of the kind.
+// fit refuses what the provider does not have for accounts of the kind, and takes the
+// provider's own host for no base URL: at one host accounts share, and a key is held once.
 func (b *belongings) fit(c *cli, p account.Provider, kind account.Kind) error {
 	names := partsOf(c.Providers[p].ScopeHeaders(kind))
 	for i, part := range b.parts() {
@@ -83,7 +89,17 @@ func (b *belongings) fit(c *cli, p account.Provider, kind account.Kind) error {
 		}
 		return usageError(fmt.Sprintf("--%s is not for an account of %s: %s", part.flag, p, scopesOf(c, p)))
 	}
+	if base, err := catalog.CheckBaseURL(b.baseURL); err == nil && slices.Contains(provider.OwnHosts(c.Providers[p]), base) {
+		b.baseURL, b.own = "", base
+	}
 	return nil
+}
+
+// sayOfHost says that the base URL that was given is none.
+func (b *belongings) sayOfHost(c *cli, a account.Account) {
+	if b.own != "" {
+		c.say("%s is %s's own host, so account %s has no base URL.", b.own, a.Provider, a.Name)
+	}
 }
 
 // scopesOf says which flags of a scope a provider has.

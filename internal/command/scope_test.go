@@ -120,7 +120,6 @@ func TestScopeRefuses(t *testing.T) {
 	b.refuses(2, "--project is not for an account of xai", add("xai", "--project", "proj_1")...)
 	b.refuses(2, "--organization takes the provider's id", add("openai", "--organization", "org 1\r\nX: y")...)
 	b.refuses(2, "--project is not for an account of anthropic", "account", "login", "work", "--project", "proj_1")
-	b.refuses(2, "--base-url is empty", "account", "login", "work", "--base-url=")
 	b.refuses(2, "go with a new credential", "account", "login", "work", "--workspace", "wrkspc_1", "--other-principal")
 	b.refuses(2, "--organization goes with an API key", "account", "add", "x", "--provider", "openai", "--import", "auth.json", "--organization", "org-1")
 }
@@ -142,5 +141,47 @@ func TestScopeOfALogin(t *testing.T) {
 	after.Scope, after.BaseURL, after.Generation = before.Scope, before.BaseURL, before.Generation
 	if diff := cmp.Diff(before, after, cmp.Comparer(func(a, b credential.Secret) bool { return a == b })); diff != "" {
 		t.Errorf("the rest of the login (-before +after):\n%s", diff)
+	}
+}
+
+// TestOwnHostIsNoBaseURL is field case own-host: a provider's own hosts, however they are
+// spelled, are no base URL, so that accounts at them share and one key is taken once.
+func TestOwnHostIsNoBaseURL(t *testing.T) {
+	for provider, hosts := range map[string][]string{
+		"anthropic": {"https://api.anthropic.com", "https://api.anthropic.com:443", "HTTPS://API.Anthropic.com/", "https://api.anthropic.com.", "https://platform.claude.com"},
+		"openai":    {"https://api.openai.com/", "https://chatgpt.com", "https://auth.openai.com:443/"},
+		"xai":       {"https://api.x.ai", "https://cli-chat-proxy.grok.com", "https://grok.com", "https://auth.x.ai"},
+	} {
+		for _, host := range hosts {
+			b := newBench(t)
+			b.env["NEW"] = "sk-EXAMPLE-second"
+			b.must("account", "add", "one", "--provider", provider, "--key-env", "KEY")
+			add := []string{"account", "add", "two", "--provider", provider, "--base-url", host}
+			b.refuses(1, `account "one" holds this credential already`, append(add, "--key-env", "KEY")...)
+			if r := b.must(append(add, "--key-env", "NEW")...); !strings.Contains(r.stderr, provider+"'s own host") {
+				t.Errorf("%s: it is not said that this host is %s's own: %s", host, provider, r.stderr)
+			}
+			if _, base := b.scopeOf("two"); base != "" || !b.held("two").MeantFor("") {
+				t.Errorf("%s: got base URL %q, want none", host, base)
+			}
+			b.must("account", "login", "two", "--base-url", "http://127.0.0.1:9000")
+			b.must("account", "login", "two", "--base-url", host)
+			if _, base := b.scopeOf("two"); base != "" || !b.held("two").MeantFor("") {
+				t.Errorf("login at %s: got base URL %q, want none", host, base)
+			}
+			b.must("account", "login", "two", "--key-env", "NEW", "--base-url", host)
+			if _, base := b.scopeOf("two"); base != "" {
+				t.Errorf("login with a key at %s: got base URL %q, want none", host, base)
+			}
+		}
+	}
+	b := newBench(t)
+	b.must("account", "add", "eu", "--provider", "openai", "--key-env", "KEY", "--base-url", "https://eu.api.openai.com:443")
+	if _, base := b.scopeOf("eu"); base != "https://eu.api.openai.com" {
+		t.Errorf("a region's host: got %q", base)
+	}
+	b.must("account", "add", "other", "--provider", "anthropic", "--key-env", "KEY", "--base-url", "https://api.openai.com")
+	if _, base := b.scopeOf("other"); base != "https://api.openai.com" {
+		t.Errorf("another provider's host: got %q", base)
 	}
 }

@@ -10,6 +10,7 @@ package provider
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 
 	"holdfast/internal/account"
@@ -184,6 +185,29 @@ type Provider interface {
 	// StreamError renders an error event for a stream of r.Dialect that cannot go on; nil
 	// where there is no such event.
 	StreamError(r Refusal) []byte
+}
+
+// OwnHosts are the hosts that a provider's accounts use where they have no base URL, for
+// whatever purpose, each as scheme and host.
+func OwnHosts(p Provider) []string {
+	var hosts []string
+	add := func(text string) {
+		if u, err := url.Parse(text); err == nil {
+			hosts = append(hosts, u.Scheme+"://"+u.Host)
+		}
+	}
+	login := credential.Credential{Access: credential.NewSecret("access"), Refresh: credential.NewSecret("refresh")}
+	for _, kind := range []account.Kind{account.Key, account.Subscription} {
+		base, _ := p.Target(kind, "/v1/models")
+		add(base)
+		for _, call := range p.Looks(kind, login) {
+			add(call.URL)
+		}
+	}
+	if call, ok := p.Renewal(login); ok {
+		add(call.URL)
+	}
+	return hosts
 }
 
 // PutScope puts a credential's scope onto outgoing headers, under the names that a
