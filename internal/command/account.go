@@ -73,7 +73,11 @@ func (c *cli) accountList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			scopes, err := d.scopes(cmd.Context(), all)
+			var ids []account.ID
+			for _, a := range all.Accounts {
+				ids = append(ids, a.ID)
+			}
+			scopes, err := d.scopes(cmd.Context(), ids)
 			if err != nil {
 				return err
 			}

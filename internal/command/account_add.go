@@ -50,7 +50,7 @@ func (c *cli) accountAdd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := with.check(); err != nil {
+		if err := with.check(true); err != nil {
 			return err
 		}
 		if err := from.check(cmd); err != nil {
@@ -83,10 +83,7 @@ func (c *cli) accountAdd() *cobra.Command {
 }
 
 // checkBaseURL refuses a base URL that is none, or is this program's own.
-func checkBaseURL(cmd *cobra.Command, text string) error {
-	if text == "" && cmd.Flags().Changed("base-url") {
-		return usageError("--base-url is empty; name a host, or leave it out for the provider's own")
-	}
+func checkBaseURL(text string) error {
 	base, err := catalog.CheckBaseURL(text)
 	if err != nil {
 		return err

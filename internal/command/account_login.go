@@ -21,12 +21,12 @@ func (c *cli) accountLogin() *cobra.Command {
 	var with belongings
 	var otherPrincipal bool
 	cmd := &cobra.Command{
-		Use:   "login NAME [--key-env VAR | --key-stdin | --import FILE]",
+		Use:   "login NAME [--key-env VAR | --key-stdin | --import FILE] [--organization ID] [--project ID] [--workspace ID] [--base-url URL]",
 		Short: "Give an account a new credential; it keeps its conversations, order and history",
 		Long: "Give an account a new credential. It keeps its conversations, its order and its history, and is used again if\n" +
 			"it was parked. A login is proved as `account add` does it; one that the provider refuses changes nothing.\n\n" +
 			"--organization, --project, --workspace and --base-url alone leave it the credential that it has, for another use\n" +
-			"or at another host. What is not given stays as it is; an empty id takes one away.",
+			"or at another host. What is not given stays as it is; an empty word, such as --project \"\", takes away what there is.",
 		Example: "  holdfast account login max --import ~/.claude/.credentials.json\n" +
 			"  holdfast account login work --key-env ANTHROPIC_API_KEY\n" +
 			"  holdfast account login lab --organization org-… --project proj_…\n" +
@@ -37,13 +37,15 @@ func (c *cli) accountLogin() *cobra.Command {
 	with.add(cmd)
 	cmd.Flags().BoolVar(&otherPrincipal, "other-principal", false, "the credential is somebody else's: forget what was read of the account")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := with.check(); err != nil {
+		if err := with.check(false); err != nil {
 			return err
 		}
 		alone := from.given(cmd) == 0 && with.any()
 		switch {
 		case alone && (otherPrincipal || cmd.Flags().Changed("plan") || from.team || from.noCheck):
 			return usageError("--other-principal, --plan, --team and --no-check go with a new credential: --key-env VARIABLE, --key-stdin or --import FILE")
+		case !with.any() && from.given(cmd) == 0:
+			return usageError("say where the new credential is (--key-env VARIABLE, --key-stdin or --import FILE), or what is to be another for the one that it has (--organization, --project, --workspace or --base-url)")
 		case !alone:
 			if err := from.check(cmd); err != nil {
 				return err
@@ -60,21 +62,13 @@ func (c *cli) accountLogin() *cobra.Command {
 				return err
 			}
 			if alone {
-				if err := c.rescope(ctx, d, a, state, &with); err != nil {
-					return err
-				}
-				with.sayOfHost(c, a)
-				return nil
+				return c.rescope(ctx, d, a, state, &with)
 			}
 			got, err := c.obtain(&from)
 			if err != nil {
 				return err
 			}
-			if err := c.login(ctx, d, a, state, got, &with, otherPrincipal); err != nil {
-				return err
-			}
-			with.sayOfHost(c, a)
-			return nil
+			return c.login(ctx, d, a, state, got, &with, otherPrincipal)
 		})
 	}
 	return cmd
@@ -120,6 +114,13 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 	held, revision, err := v.Load(ctx, a.ID)
 	if err != nil && revision == 0 {
 		return err // the store's; a credential that does not open is what a login mends
+	}
+	if err != nil { // and for whom it was is kept beside the seal
+		scopes, err := d.scopes(ctx, []account.ID{a.ID})
+		if err != nil {
+			return err
+		}
+		held.Scope = scopes[a.ID]
 	}
 	if got.Scope = with.over(held.Scope); otherPrincipal {
 		got.Scope = with.given // what is kept would be somebody else's
@@ -219,9 +220,8 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		return err
 	}
 	c.sayOfLogin(a, got, proved)
-	if err := c.sayOfScope(ctx, d, a.Name, got.Scope); err != nil {
-		return err
-	}
+	with.sayOfHost(c, a)
+	c.sayOfScope(a, at, held.Scope, got.Scope)
 	return c.sayOfSharers(ctx, d, a.Name)
 }
 

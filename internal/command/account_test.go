@@ -270,7 +270,7 @@ func TestAccountLogin(t *testing.T) {
 		file := b.login("credentials.json", "")
 		b.refuses(1, "is an API key and this is a subscription login", "account", "login", "work", "--import", file)
 		b.refuses(1, `no account "nobody"`, "account", "login", "nobody", "--key-env", "NEW")
-		b.refuses(2, "say where the credential is", "account", "login", "work")
+		b.refuses(2, "say where the new credential is", "account", "login", "work")
 		b.refuses(2, "never given as an argument", "account", "login", "work", apiKey)
 		b.refuses(1, "NOT_SET is not set", "account", "login", "work", "--key-env", "NOT_SET")
 	})

@@ -41,7 +41,7 @@ func (b *belongings) add(cmd *cobra.Command) {
 	f.StringVar(&b.given.Organization, organizationFlag, "", "OpenAI: the organization that the key is used for, such as org-…")
 	f.StringVar(&b.given.Project, projectFlag, "", "OpenAI: the project that the key is used for, such as proj_…")
 	f.StringVar(&b.given.Workspace, workspaceFlag, "", "Anthropic: the workspace that the credential is used for, such as wrkspc_…")
-	f.StringVar(&b.baseURL, baseURLFlag, "", "another host in place of the provider's, such as http://127.0.0.1:9000")
+	f.StringVar(&b.baseURL, baseURLFlag, "", "another host in place of the provider's, such as https://eu.api.openai.com")
 }
 
 func (b *belongings) has(flag string) bool { return b.flags.Flags().Changed(flag) }
@@ -57,14 +57,21 @@ func (b *belongings) any() bool { return b.scoped() || b.has(baseURLFlag) }
 // longestID bounds a part of a scope, in bytes.
 const longestID = 200
 
-// check finds ids that no header can carry, and hosts that are none.
-func (b *belongings) check() error {
+// check finds ids that no header can carry, and hosts that are none. What is empty takes
+// something away from an account that there is; a new one has nothing.
+func (b *belongings) check(adding bool) error {
+	if adding && b.has(baseURLFlag) && b.baseURL == "" {
+		return usageError("--base-url is empty; name a host, or leave it out for the provider's own")
+	}
 	for _, part := range b.parts() {
+		if adding && b.has(part.flag) && part.id == "" {
+			return usageError(fmt.Sprintf("--%s is empty; give the provider's id, or leave it out", part.flag))
+		}
 		if len(part.id) > longestID || strings.ContainsFunc(part.id, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return usageError(fmt.Sprintf("--%s takes the provider's id, one word of at most %d printable characters", part.flag, longestID))
 		}
 	}
-	return checkBaseURL(b.flags, b.baseURL)
+	return checkBaseURL(b.baseURL)
 }
 
 // scopePart is one of a scope's parts, by the name of its flag.
@@ -187,36 +194,43 @@ func (c *cli) rescope(ctx context.Context, d *data, a account.Account, state sto
 		return fmt.Errorf("the credential is saved, but the account's state is not; run this again: %w", err)
 	}
 	c.say("Account %s keeps its credential.", a.Name)
-	return c.sayOfScope(ctx, d, a.Name, next(held).Scope)
-}
-
-// sayOfScope says where an account's requests go now, where that is not a matter of course.
-func (c *cli) sayOfScope(ctx context.Context, d *data, name string, scope credential.Scope) error {
-	all, err := d.catalog(ctx)
-	if err != nil {
-		return err
-	}
-	a, err := all.Named(name)
-	if err != nil {
-		return err
-	}
-	for _, part := range partsOf(scope) {
-		if part.id != "" {
-			c.say("Its requests are for %s %s.", part.flag, part.id)
-		}
-	}
-	if a.BaseURL != "" {
-		c.say("Its requests go to %s.", a.BaseURL)
-	}
+	b.sayOfHost(c, a)
+	c.sayOfScope(a, at, held.Scope, next(held).Scope)
 	return nil
 }
 
-// scopes are those of the accounts' credentials, which need not be opened for it.
-func (d *data) scopes(ctx context.Context, all catalog.Catalog) (map[account.ID]credential.Scope, error) {
-	var ids []account.ID
-	for _, a := range all.Accounts {
-		ids = append(ids, a.ID)
+// sayOfScope says for whom and to which host an account's requests go now, where that is not a
+// matter of course, and what of it is another than before.
+func (c *cli) sayOfScope(was, is account.Account, before, now credential.Scope) {
+	old := partsOf(before)
+	for i, part := range partsOf(now) {
+		switch {
+		case part == old[i] && part.id != "":
+			c.say("Its requests are for %s %s, as before.", part.flag, part.id)
+		case part.id == "" && old[i].id != "":
+			c.say("Its requests name no %s any more; it was %s.", part.flag, old[i].id)
+		case part.id != "" && old[i].id != "":
+			c.say("Its requests are for %s %s and no longer for %s.", part.flag, part.id, old[i].id)
+		case part.id != "":
+			c.say("Its requests are for %s %s.", part.flag, part.id)
+		}
 	}
+	host := func(a account.Account) string {
+		if a.BaseURL == "" {
+			return string(a.Provider) + "'s own host"
+		}
+		return a.BaseURL
+	}
+	switch {
+	case is.BaseURL != was.BaseURL:
+		c.say("Its requests go to %s and no longer to %s.", host(is), host(was))
+	case is.BaseURL != "":
+		c.say("Its requests go to %s, as before.", host(is))
+	}
+}
+
+// scopes are those of the accounts' credentials, which need not be opened for it.
+func (d *data) scopes(ctx context.Context, ids []account.ID) (map[account.ID]credential.Scope, error) {
 	view, err := d.Read(ctx, store.Query{Credentials: ids})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -183,5 +184,87 @@ func TestOwnHostIsNoBaseURL(t *testing.T) {
 	b.must("account", "add", "other", "--provider", "anthropic", "--key-env", "KEY", "--base-url", "https://api.openai.com")
 	if _, base := b.scopeOf("other"); base != "https://api.openai.com" {
 		t.Errorf("another provider's host: got %q", base)
+	}
+}
+
+// TestTakenAway is field case taken-away: an empty word takes away what an account has, and
+// what is changed, kept and taken away is said.
+func TestTakenAway(t *testing.T) {
+	b := newBench(t)
+	b.env["NEW"] = "sk-EXAMPLE-second"
+	says := func(r result, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if !strings.Contains(r.stderr, w) {
+				t.Errorf("got %s want %q", r.stderr, w)
+			}
+		}
+	}
+	b.must("account", "add", "lab", "--provider", "openai", "--key-env", "KEY", "--organization", "org-1", "--project", "proj_1", "--base-url", "https://eu.api.openai.com")
+	says(b.must("account", "login", "lab", "--key-env", "NEW"),
+		"Its requests are for organization org-1, as before.", "Its requests are for project proj_1, as before.", "Its requests go to https://eu.api.openai.com, as before.")
+	says(b.must("account", "login", "lab", "--project", "proj_2"),
+		"Its requests are for organization org-1, as before.", "Its requests are for project proj_2 and no longer for proj_1.")
+	says(b.must("account", "login", "lab", "--project", ""), "Its requests name no project any more; it was proj_2.")
+	says(b.must("account", "login", "lab", "--base-url", ""), "Its requests go to openai's own host and no longer to https://eu.api.openai.com.")
+	if scope, base := b.scopeOf("lab"); base != "" || scope != (credential.Scope{Organization: "org-1"}) || !b.held("lab").MeantFor("") {
+		t.Errorf("got %+v at %q", scope, base)
+	}
+	says(b.must("account", "login", "lab", "--base-url", "http://127.0.0.1:9000"), "Its requests go to http://127.0.0.1:9000 and no longer to openai's own host.")
+	says(b.must("account", "login", "lab", "--base-url", "https://api.openai.com"),
+		"https://api.openai.com is openai's own host", "Its requests go to openai's own host and no longer to http://127.0.0.1:9000.")
+	says(b.must("account", "login", "lab", "--key-env", "KEY", "--other-principal"), "Its requests name no organization any more; it was org-1.")
+	says(b.must("account", "login", "lab", "--organization", "org-3"), "Its requests are for organization org-3.")
+
+	b.must("account", "add", "work", "--provider", "anthropic", "--key-env", "KEY", "--workspace", "wrkspc_1")
+	says(b.must("account", "login", "work", "--workspace", ""), "Its requests name no workspace any more; it was wrkspc_1.")
+	if r := b.must("account", "login", "work", "--workspace", ""); strings.Contains(r.stderr, "any more") {
+		t.Errorf("what was not there is said to be taken away: %s", r.stderr)
+	}
+
+	// A new account has nothing that could be taken away: a variable was not set.
+	for _, flag := range []string{"organization", "project", "workspace", "base-url"} {
+		b.refuses(2, "--"+flag+" is empty", "account", "add", "new", "--provider", "openai", "--key-env", "KEY", "--"+flag, "")
+	}
+	b.refuses(2, "--organization, --project, --workspace or --base-url", "account", "login", "lab")
+}
+
+// What goes with a credential that no longer opens is kept too.
+func TestScopeOutlivesTheDataKey(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "lab", "--provider", "openai", "--key-env", "KEY", "--organization", "org-1")
+	b.damage("lab")
+	b.refuses(1, "give it with this", "account", "login", "lab", "--project", "proj_1")
+	b.must("account", "login", "lab", "--key-env", "KEY")
+	if scope, _ := b.scopeOf("lab"); scope.Organization != "org-1" {
+		t.Errorf("got %+v, want the organization as it was", scope)
+	}
+}
+
+// damage makes the credential of an account one that does not open.
+func (b *bench) damage(name string) {
+	b.t.Helper()
+	s := b.open()
+	defer shut(b.t, s)
+	snap, err := s.Snapshot(b.t.Context(), false)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	a, _ := snap.Catalog.Account(name)
+	record, err := s.Credential(b.t.Context(), a.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var envelope map[string]any
+	if err := json.Unmarshal(record.Sealed, &envelope); err != nil {
+		b.t.Fatal(err)
+	}
+	envelope["sealed"] = []byte("no seal at all, and of some length")
+	damaged, err := json.Marshal(envelope)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, ours, err := s.PutCredential(b.t.Context(), a.ID, damaged, record.Revision); err != nil || !ours {
+		b.t.Fatal(ours, err)
 	}
 }
