@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -16,6 +17,8 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/gateway"
+	"holdfast/internal/simulate"
+	"holdfast/internal/status"
 	"holdfast/internal/store"
 	"holdfast/internal/upstreamtest"
 )
@@ -411,5 +414,45 @@ func TestMoveAfterATouch(t *testing.T) {
 		if r := b.do(ask{session: session(1)}); r.status != http.StatusOK || r.account() != "juniper" || r.pin() != "moved" {
 			t.Fatalf("got %d by %s, pin %s, want it moved to juniper", r.status, r.account(), r.pin())
 		}
+	}
+}
+
+// TestTotalsCountPinsAlone is field case new-without-a-pin: a request that failed and says
+// that it has no pin is in no count of pins that were made, whatever it failed by.
+func TestTotalsCountPinsAlone(t *testing.T) {
+	b := newBench(t, "marlow")
+	lab := b.addOf(account.OpenAI, "lab", account.Key)
+	admin := b.newKey(catalog.ClientKey{Name: "owner", Admin: true})
+	b.served(ask{session: session(1)})
+	mistake := upstreamtest.Failed(http.StatusBadRequest, simulate.Failure{Type: "invalid_request_error", Message: "max_tokens: too large"})
+	down := upstreamtest.Failed(529, simulate.Failure{Type: "overloaded_error", Message: "Overloaded"})
+	for n, script := range []upstreamtest.Script{mistake, down, upstreamtest.FiveHourSpent(b.clock.now().Add(time.Hour))} {
+		b.account("marlow").Queue(script)
+		if r := b.do(ask{session: session(10 + n)}); r.status == http.StatusOK || r.pin() != "none" {
+			t.Errorf("%d: got %d, pin %s, want a failure and none", n, r.status, r.pin())
+		}
+	}
+	lab.Queue(mistake)
+	if r := b.do(ask{session: session(20), path: "/v1/responses", body: `{"model":"gpt-5.5","input":"hello"}`, header: http.Header{"Session-Id": {session(20)}}}); r.status == http.StatusOK || r.pin() != "none" {
+		t.Errorf("openai: got %d, pin %s", r.status, r.pin())
+	}
+	var report status.Report
+	if err := json.Unmarshal([]byte(b.served(ask{method: "GET", path: "/_holdfast/status.json", key: admin}).body), &report); err != nil {
+		t.Fatal(err)
+	}
+	want := status.Counts{New: 1}
+	if report.Totals.LastHour != want || report.Totals.LastDay != want {
+		t.Errorf("got %+v, want one new pin", report.Totals)
+	}
+	// The same conversation begins anew, and counts from then on.
+	b.fold("marlow", func(s account.State) account.State { return s.Clear(b.clock.now()) })
+	if r := b.served(ask{session: session(10)}); r.pin() != "new" {
+		t.Errorf("got pin %s, want new", r.pin())
+	}
+	if err := json.Unmarshal([]byte(b.served(ask{method: "GET", path: "/_holdfast/status.json", key: admin}).body), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Totals.LastHour.New != 2 {
+		t.Errorf("got %+v, want two new pins", report.Totals.LastHour)
 	}
 }

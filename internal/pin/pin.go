@@ -29,6 +29,9 @@ type Record struct {
 	// TouchedAt is the activity that the stored expiry was reckoned from.
 	TouchedAt time.Time `json:"touched_at"`
 	ExpiresAt time.Time `json:"expires_at"`
+	// Void: the conversation's first turn failed before any content, so nothing came of the pin
+	// and no listing counts it as made.
+	Void bool `json:"void,omitempty"`
 	// Kept counts requests that found the pin, by the hour they were counted in
 	// (hours since the epoch); hours older than a day are dropped.
 	Kept map[int64]int64 `json:"kept,omitempty"`
@@ -94,7 +97,7 @@ func (r Record) Rehome(to account.ID, now time.Time, ttl time.Duration) Record {
 
 // End is the pin ended now: nothing came of it.
 func (r Record) End(now time.Time) Record {
-	r.ExpiresAt = now
+	r.ExpiresAt, r.Void = now, true
 	return r
 }
 

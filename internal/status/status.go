@@ -325,7 +325,7 @@ func totals(pins map[string]pin.Record, now time.Time) Totals {
 			within time.Duration
 			counts *Counts
 		}{{time.Hour, &t.LastHour}, {24 * time.Hour, &t.LastDay}} {
-			if now.Sub(p.CreatedAt) < c.within {
+			if !p.Void && now.Sub(p.CreatedAt) < c.within {
 				c.counts.New++
 			}
 			if !p.MovedAt.IsZero() && now.Sub(p.MovedAt) < c.within {
