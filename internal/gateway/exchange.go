@@ -240,6 +240,10 @@ func (x *exchange) forProvider(name account.Provider) {
 	}
 	x.nameObjects(name == "" && x.facts.Model == "")
 	x.req = x.prov.Inspect(x.r.Method, x.route.Path, x.r.Header, x.facts)
+	if !x.served(account.Key) && !x.served(account.Subscription) {
+		x.refuse(nothingThere(x.name, x.r.Method, x.route.Path))
+		return
+	}
 	x.who = conversation.Identify(x.key.ID, x.name, x.r.Header.Get("X-Holdfast-Conversation"), x.req, x.facts)
 	if !x.readStore() {
 		return
@@ -268,6 +272,11 @@ func (x *exchange) speaks(name account.Provider) bool {
 	}
 	x.name, x.prov = name, p
 	return true
+}
+
+// served reports whether accounts of a kind can serve the request.
+func (x *exchange) served(kind account.Kind) bool {
+	return x.prov.Serves(kind, x.route.Path, x.r.Header, x.req)
 }
 
 // readStore reads what the decision needs, in one round trip, and settles the situation.
@@ -361,7 +370,7 @@ func (x *exchange) situation(v store.View) placement.Situation {
 		st := v.States[a.ID]
 		s.Candidates = append(s.Candidates, pick.Candidate{
 			Account: a, State: st.State, Placed: st.Placed,
-			Serves:  x.prov.Serves(a.Kind, x.route.Path, x.r.Header, x.req),
+			Serves:  x.served(a.Kind),
 			Allowed: x.key.Allows(a.ID),
 			Serving: v.Serving[x.name].Account == a.ID,
 		})

@@ -84,6 +84,15 @@ func notFound() provider.Refusal {
 	}
 }
 
+// nothingThere is the answer where no credential of a provider is for a path, so that no
+// account could serve it, now or later.
+func nothingThere(name account.Provider, method, path string) provider.Refusal {
+	return provider.Refusal{
+		Kind: provider.NotFound, Status: http.StatusNotFound,
+		Message: fmt.Sprintf("holdfast: no account of %s serves %s %s, be it an API key or a login. Behind /%[1]s comes the path as %[1]s documents it for API keys, such as /%[1]s/v1/models.", name, method, path),
+	}
+}
+
 func noProvider(name account.Provider) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.NotFound, Status: http.StatusNotFound,
@@ -301,7 +310,7 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	case r.Draining:
 		return fmt.Sprintf("every %s account that could serve this is draining. Run `holdfast account resume NAME`, or add one.", x.name)
 	case len(x.sit.Candidates) == 0:
-		return fmt.Sprintf("no %s account is configured. Add one: `holdfast account add NAME --provider %s --key-env VARIABLE`, or with --import FILE for a login.", x.name, x.name)
+		return fmt.Sprintf("there is no account of %s to send %s %s to. Add one: `holdfast account add NAME --provider %[1]s --key-env VARIABLE`, or with --import FILE for a login.", x.name, x.r.Method, x.route.Path)
 	}
 	return x.noneServes()
 }
@@ -309,11 +318,8 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 // noneServes says why no account that there is serves the request at all.
 func (x *exchange) noneServes() string {
 	of := fmt.Sprintf("%s %s", x.r.Method, x.route.Path)
-	keys, allowed := 0, 0
+	allowed := 0
 	for _, c := range x.sit.Candidates {
-		if c.Account.Kind == account.Key {
-			keys++
-		}
 		if c.Allowed {
 			allowed++
 		}
@@ -323,9 +329,6 @@ func (x *exchange) noneServes() string {
 	}
 	if allowed == 0 {
 		return fmt.Sprintf("the client key %q may use no %s account. `holdfast key list` shows which it may.", x.key.Name, x.name)
-	}
-	if keys > 0 {
-		return fmt.Sprintf("no %s account serves %s: neither an API key nor a login is for it.", x.name, of)
 	}
 	if h, ok := x.prov.(provider.Hinter); ok {
 		if hint := h.Hint(x.route.Path, x.r.Header); hint != "" {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"holdfast/internal/account"
@@ -67,5 +68,44 @@ func TestServedAsMeant(t *testing.T) {
 		if r.status != http.StatusOK || r.account() != tt.account || len(got) != 1 || got[0].Path != tt.want || got[0].Query != tt.query {
 			t.Errorf("%s %s: got %d by %q, %d sends %s", tt.path, tt.model, r.status, r.account(), len(got), r.body)
 		}
+	}
+}
+
+// TestPathThatNoAccountServes is field case unknown-path-behind-a-provider: what no credential
+// of a provider is for is 404, with an account or without one. A path of its API that is not
+// known may be new: it goes to the provider, or is refused for want of an account.
+func TestPathThatNoAccountServes(t *testing.T) {
+	alone, all := newBench(t), threeProviders(t)
+	login := newBench(t)
+	login.addOf(account.OpenAI, "plan", account.Subscription)
+	for _, tt := range []struct{ method, path, served string }{
+		{"POST", "/openai/foo", "/openai/v1/models"},
+		{"GET", "/openai/v1/organization/usage", "/openai/v1/models"},
+		{"POST", "/anthropic/api/oauth/usage", "/anthropic/v1/models"},
+		{"GET", "/xai/nope", "/xai/v1/models"},
+	} {
+		for name, b := range map[string]*bench{"no account": alone, "keys": all, "a login": login} {
+			r := b.do(ask{method: tt.method, path: tt.path})
+			if r.status != http.StatusNotFound || r.errorKind() != "not_found" || r.header.Get("X-Should-Retry") != "false" ||
+				!strings.Contains(r.body, tt.served) || strings.Contains(r.body, "account add") {
+				t.Errorf("%s %s with %s: got %d %s %s", tt.method, tt.path, name, r.status, r.errorKind(), r.body)
+			}
+		}
+	}
+	for _, path := range []string{"/openai/v1/foo", "/anthropic/v1/nope", "/xai/v1/nope", "/v1/messages", "/v1/responses"} {
+		provider := strings.Split(path, "/")[1]
+		if provider == "v1" {
+			provider = map[string]string{"/v1/messages": "anthropic", "/v1/responses": "openai"}[path]
+		}
+		r := alone.do(ask{path: path})
+		inner := path[strings.Index(path, "/v1"):]
+		if r.status != http.StatusServiceUnavailable || r.errorKind() != "no_account" ||
+			!strings.Contains(r.body, "there is no account of "+provider+" to send POST "+inner+" to") || !strings.Contains(r.body, "account add NAME --provider "+provider) {
+			t.Errorf("%s: got %d %s %s", path, r.status, r.errorKind(), r.body)
+		}
+	}
+	all.account("tansy").OnPath("/v1/foo", jsonAnswer(http.StatusOK, nil, `{"id":"x"}`))
+	if r := all.do(ask{path: "/openai/v1/foo"}); r.status != http.StatusOK || r.account() != "tansy" {
+		t.Errorf("a new path: got %d %s", r.status, r.body)
 	}
 }
