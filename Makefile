@@ -85,8 +85,20 @@ deploy: $(SAM) ## Build and deploy into your AWS account, as samconfig.toml says
 deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted
 	@bash internal/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
 
+.PHONY: quick
+quick: fmt vet ## Format, vet and the tests that need Go alone, in about a minute; tests that need more are skipped and counted
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	HOLDFAST_TEST_TOOLS= go test -v $(UNIT) >"$$log" && failed= || failed=1; \
+	grep -E '^(ok|FAIL)' "$$log" || true; \
+	if [ -n "$$failed" ]; then grep -vE '^(=== |ok|\?)|^ *--- (PASS|SKIP)' "$$log"; exit 1; fi; \
+	echo "$$(grep -c -e '^--- PASS' "$$log") tests passed; $$(grep -c -e '^ *--- SKIP' "$$log" || true) need a stand-in for AWS or real clients: make test"
+
 .PHONY: test
-test: fmt vet lint validate unit e2e ## Everything CI runs but sam-local (needs Go, Node and Python)
+test: quick tidy lint validate unit e2e ## Everything CI runs but sam-local (needs Go, Node and Python)
+
+.PHONY: tidy
+tidy: ## Fail where go.mod or go.sum is not what `go mod tidy` writes
+	@go mod tidy -diff
 
 .PHONY: fmt
 fmt: ## Fail on a file that gofmt would change
@@ -163,6 +175,37 @@ cover: ## Unit test coverage by function
 	@go test -coverprofile coverage.out $(UNIT)
 	@go tool cover -func coverage.out | tail -n 1
 
+# The systems and processors that a release has a program for.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+.PHONY: release
+release: ## Build bin/release: a static program and its archive for each of PLATFORMS, with checksums
+	@rm -rf bin/release; mkdir -p bin/release
+	@for platform in $(PLATFORMS); do \
+	  name=holdfast_$(VERSION)_$${platform/\//_}; \
+	  echo "building $$name"; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o "bin/release/$$name/holdfast" ./functions/local; \
+	  cp README.md LICENSE CHANGELOG.md "bin/release/$$name/"; \
+	  tar -C bin/release --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$$(git log -1 --format=%ct 2>/dev/null || echo 0) -czf "bin/release/$$name.tar.gz" "$$name"; \
+	  rm -rf "bin/release/$$name"; \
+	done
+	@cd bin/release && sha256sum -- *.tar.gz >SHA256SUMS && cat SHA256SUMS
+
+# What builds and runs containers here, and the certificates that the image trusts.
+ENGINE ?= docker
+CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: image
+image: ## Build the container image holdfast:VERSION (where a container engine answers)
+	@mkdir -p bin/image/data && chmod 0700 bin/image/data
+	@GOOS=linux go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/image/holdfast ./functions/local
+	@cp infra/Dockerfile bin/image/ && cp "$(CERTIFICATES)" bin/image/ca-certificates.crt
+	@$(ENGINE) build -t holdfast:$(VERSION) bin/image
+
 .PHONY: clean
 clean: ## Remove what was built
 	@rm -rf bin coverage.out .aws-sam
+
+.PHONY: clean-tools
+clean-tools: ## Remove the linter, the clients and the stand-in for AWS from the cache folder
+	@rm -rf "$(CACHE)"

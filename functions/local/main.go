@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"holdfast/internal/account"
@@ -22,8 +23,9 @@ import (
 var version = "dev"
 
 func main() {
+	info, _ := debug.ReadBuildInfo()
 	os.Exit(command.Run(context.Background(), os.Args[1:], command.Options{
-		Version: version,
+		Build:   command.BuildOf(version, info),
 		Program: os.Args[0],
 		Providers: map[account.Provider]provider.Provider{
 			account.Anthropic: anthropic.Provider{},

@@ -50,7 +50,7 @@ import (
 // Options are the program's surroundings. All are required, but OpenTable only where a
 // table is named.
 type Options struct {
-	Version string
+	Build Build
 	// Program is how the program was started, such as bin/holdfast, for hints that can be
 	// pasted; empty stands for holdfast.
 	Program string
@@ -150,18 +150,17 @@ func (c *cli) root() *cobra.Command {
 			"  holdfast account add chatgpt --provider openai --import ~/.codex/auth.json\n" +
 			"  holdfast key create laptop\n" +
 			"  holdfast serve",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs,
-		RunE:              group,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          group,
 	}
 	root.PersistentFlags().StringVar(&c.dir, "data", "", "directory of accounts, keys and state (default: the user's data directory)")
 	root.PersistentFlags().StringVar(&c.table, "table", "", "DynamoDB table of accounts, keys and state, instead of a directory; AWS is found as the AWS CLI finds it")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.checkPlace(cmd) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
-	root.Version = c.Version
-	root.SetVersionTemplate("holdfast {{.Version}}\n")
+	root.Version = c.Build.String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
 		c.statusCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
 		notYet("forecast", "when accounts run dry is not reckoned yet; `holdfast status` shows how they stand"),
@@ -251,19 +250,6 @@ func exactly(words string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func (c *cli) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: exactly("")}
-	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		if *asJSON {
-			return writeJSON(c.Stdout, map[string]string{"version": c.Version})
-		}
-		_, err := fmt.Fprintln(c.Stdout, "holdfast", c.Version)
-		return err
-	}
-	return cmd
 }
 
 // program is how the program is called in hints.

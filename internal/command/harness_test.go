@@ -102,7 +102,7 @@ func (b *bench) bare(text string) string {
 
 func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) command.Options {
 	return command.Options{
-		Version:   "1.2.3",
+		Build:     command.Build{Version: "1.2.3"},
 		Program:   b.program,
 		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{}},
 		Stdin:     stdin, Stdout: stdout, Stderr: stderr,

@@ -175,7 +175,7 @@ func polledOf(r poll.Report) polled {
 func (c *cli) refresher(d *data, log *slog.Logger) (*refresh.Refresher, error) {
 	return refresh.New(refresh.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (refresh.Box, error) { return d.box(ctx) },
-		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Version, Presence: d.presence,
+		Renewers: provider.Renewers(c.Providers), Now: c.Now, Log: log, Version: c.Build.Version, Presence: d.presence,
 	})
 }
 
@@ -183,7 +183,7 @@ func (c *cli) refresher(d *data, log *slog.Logger) (*refresh.Refresher, error) {
 func (c *cli) poller(d *data, logins *refresh.Refresher, log *slog.Logger) (*poll.Poller, error) {
 	return poll.New(poll.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (vault.Box, error) { return d.box(ctx) },
-		Lookers: provider.Lookers(c.Providers), Refresher: logins, Log: log, Now: c.Now, Version: c.Version,
+		Lookers: provider.Lookers(c.Providers), Refresher: logins, Log: log, Now: c.Now, Version: c.Build.Version,
 	})
 }
 

@@ -75,7 +75,7 @@ func (c *cli) prove(ctx context.Context, d *data, a account.Account, got obtaine
 // has nothing to ask.
 func (c *cli) look(ctx context.Context, a account.Account, held credential.Credential) (_ account.Reading, asked bool, err error) {
 	wire := c.Providers[a.Provider]
-	caller := apicall.Caller{Transport: apicall.NewTransport(), Version: c.Version, Now: c.Now}
+	caller := apicall.Caller{Transport: apicall.NewTransport(), Version: c.Build.Version, Now: c.Now}
 	for n, call := range wire.Looks(a.Kind, held) {
 		asked = true
 		var reply provider.Reply
