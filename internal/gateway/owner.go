@@ -22,6 +22,7 @@ import (
 // named is an object that a request names.
 type named struct {
 	provider account.Provider
+	kind     string       // what its id is of, in words
 	key      string       // owner.Key of its id
 	record   owner.Record // as read; zero when nobody knows whose it is
 	// perhaps: it stands in a body with a history, where a model's words for a client's own
@@ -52,7 +53,7 @@ func (x *exchange) nameObjects(byOwner bool) {
 		for _, id := range ids {
 			perhaps := x.facts.Messages > 1 && slices.Contains(x.facts.Objects, id) ||
 				x.facts.Unstored && slices.Contains(x.facts.Items, id)
-			x.named = append(x.named, named{provider: name, key: owner.Key(name, id), perhaps: perhaps, model: id == x.facts.Model})
+			x.named = append(x.named, named{provider: name, kind: kindOf(id, x.route.Path), key: owner.Key(name, id), perhaps: perhaps, model: id == x.facts.Model})
 		}
 	}
 }
@@ -187,6 +188,11 @@ func (x *exchange) twoOwners() string {
 		second := index(n.record.Account)
 		if n.perhaps || n.provider != x.name || second < 0 || second == first || slices.Contains(sharing, accounts[second].Name) {
 			continue
+		}
+		for _, i := range []int{first, second} {
+			if !x.sit.Candidates[i].Allowed {
+				return "this request names several objects, and " + x.notAllowed()
+			}
 		}
 		return fmt.Sprintf("this request names what is on account %s and what is on account %s, and one account serves a request. Make what is missing on one of them anew there, with a client key for that one alone: `holdfast key create NAME --accounts ACCOUNT`.",
 			accounts[first].Name, accounts[second].Name)
@@ -350,8 +356,11 @@ func (o *objectsTold) forget(key string) {
 
 // unowned reports whether the request surely names objects and nobody knows whose any is.
 func (x *exchange) unowned() bool {
-	return x.owner.Account == "" && slices.ContainsFunc(x.named, func(n named) bool { return n.provider == x.name && !n.perhaps && !n.model })
+	return x.owner.Account == "" && slices.ContainsFunc(x.named, x.surely)
 }
+
+// surely reports whether a request names an object for sure.
+func (x *exchange) surely(n named) bool { return n.provider == x.name && !n.perhaps && !n.model }
 
 // unownedSays tells what to do about an object that nobody knows the owner of.
 func (x *exchange) unownedSays() string {
@@ -361,20 +370,27 @@ func (x *exchange) unownedSays() string {
 			names = append(names, c.Account.Name)
 		}
 	}
-	return fmt.Sprintf("no %s account is known to have what this request names: it was made elsewhere, was only seen in a listing, or was not used for long. Say which account has it by a client key for that one alone: `holdfast key create NAME --accounts ACCOUNT`, where ACCOUNT is one of %s.",
-		x.name, strings.Join(names, ", "))
+	return fmt.Sprintf("no %s account is known to have what this request names: %s. Its id may be mistyped; or it was deleted, was made elsewhere, was only seen in a listing, or was not used for long. If it is there, say which account has it by a client key for that one alone: `holdfast key create NAME --accounts ACCOUNT`, where ACCOUNT is one of %s.",
+		x.name, x.kindsOf(x.surely), strings.Join(names, ", "))
+}
+
+// notAllowed says that an object is on an account that the client key may not use. It names no
+// account: a key for some is not told of others.
+func (x *exchange) notAllowed() string {
+	return fmt.Sprintf("what it names is on an account that the client key %q may not use. Show the client key that made it; `holdfast key list` tells which accounts each may use.", x.key.Name)
 }
 
 // noOwner says why the owner of what a request names cannot serve it, ever or until the
 // person who owns the account does something.
 func (x *exchange) noOwner(r placement.Refusal) string {
 	if len(r.Owner) == 0 {
-		return "the account that has what this request names was removed, and no other has it. Make it anew, or name nothing that was there."
+		of := func(n named) bool { return n.record.Account == x.owner.Account }
+		return fmt.Sprintf("the account that had what this request names (%s) was removed, and no other has it. Make it anew, or name nothing that was there.", x.kindsOf(of))
 	}
 	need := r.Owner[0]
 	switch pick.Reason(need.Reason) {
 	case pick.NotAllowed:
-		return fmt.Sprintf("what this request names is on account %s, which the client key %q may not use. Show another client key; `holdfast key list` tells which ones may.", need.Account, x.key.Name)
+		return "this request cannot be served: " + x.notAllowed()
 	case pick.NotServed:
 		return fmt.Sprintf("what this request names is on account %s, which does not serve this path.", need.Account)
 	default:

@@ -652,3 +652,85 @@ func TestContainerOfAMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectOfAnotherKeysAccount is field case restricted-key-and-object: a client key that may
+// not use the account of what it names hears that, and no name of an account that is not its
+// own.
+func TestObjectOfAnotherKeysAccount(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	now := b.clock.now()
+	for id, who := range map[string]account.ID{"resp_1": "acc-tansy", "file-a": "acc-tansy", "file-b": "acc-thistle"} {
+		record := owner.New(account.Account{ID: who, Provider: account.OpenAI}, 24*time.Hour, now)
+		if _, _, err := b.store.ClaimOwner(t.Context(), owner.Key(account.OpenAI, id), record, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guest := b.newKey(catalog.ClientKey{Name: "guest", Accounts: []account.ID{"acc-thistle"}})
+	both := `{"model":"gpt-5.5","input":[{"role":"user","content":[{"type":"input_file","file_id":"file-%s"},{"type":"input_file","file_id":"file-%s"}]}]}`
+	for name, a := range map[string]ask{
+		"a response":               continuing("resp_1"),
+		"a file":                   plainAsk("GET", "/v1/files/file-a", ""),
+		"two files":                plainAsk("POST", "/v1/responses", fmt.Sprintf(both, "a", "b")),
+		"two, the other way round": plainAsk("POST", "/v1/responses", fmt.Sprintf(both, "b", "a")),
+	} {
+		a.key = guest
+		r := b.do(a)
+		if r.status < 400 || b.sent() != 0 || strings.Contains(r.body, "tansy") || r.account() != "" ||
+			!strings.Contains(r.body, `client key \"guest\" may not use`) || !strings.Contains(r.body, "holdfast key list") {
+			t.Errorf("%s: got %d by %q after %d sends: %s", name, r.status, r.account(), b.sent(), r.body)
+		}
+	}
+}
+
+// TestUnknownObjectIsTold is field case what-kind-of-id: an id that nobody is known to have is
+// refused by its kind and never repeated, with what may be the reason.
+func TestUnknownObjectIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		provider account.Provider
+		ask      ask
+		says     string
+	}{
+		{account.OpenAI, plainAsk("GET", "/v1/files/file-SECRET1", ""), "a file (file-…)"},
+		{account.OpenAI, continuing("resp_SECRET1"), "a response (resp_…)"},
+		{account.OpenAI, plainAsk("GET", "/openai/v1/things_of_tomorrow/thing_SECRET1/parts", ""), "an object (thing_…)"},
+		{account.OpenAI, plainAsk("GET", "/openai/v1/things_of_tomorrow/SECRET1", ""), "an object of /v1/things_of_tomorrow"},
+		{account.OpenAI, plainAsk("GET", "/v1/models/ft:gpt-5.5:SECRET::1", ""), "a tuned model (ft:…)"},
+		{account.OpenAI, plainAsk("GET", "/v1/files?after=SECRET1", ""), "where a listing goes on"},
+		{account.Anthropic, plainAsk("GET", "/anthropic/v1/messages/batches/msgbatch_SECRET1", ""), "a batch (msgbatch_…)"},
+		{account.XAI, plainAsk("GET", "/xai/v1/videos/SECRET1", ""), "an object of /v1/videos"},
+	} {
+		b := keyBench(t, tt.provider, "tansy", "thistle")
+		r := b.do(tt.ask)
+		if r.status != http.StatusNotFound || strings.Contains(r.body, "SECRET") || !strings.Contains(r.body, "mistyped") || !strings.Contains(r.body, "deleted") || !strings.Contains(r.body, "made elsewhere") || !strings.Contains(r.body, tt.says) {
+			t.Errorf("%s: got %d %s, want a word on %q", tt.ask.path, r.status, r.body, tt.says)
+		}
+	}
+	// What is known to be gone with its account is told by its kind, too.
+	b := keyBench(t, account.OpenAI, "tansy", "thistle")
+	now := b.clock.now()
+	record := owner.New(account.Account{ID: "acc-gone", Provider: account.OpenAI}, 24*time.Hour, now)
+	if _, _, err := b.store.ClaimOwner(t.Context(), owner.Key(account.OpenAI, "file-SECRET1"), record, now); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.do(plainAsk("GET", "/v1/files/file-SECRET1", "")); !strings.Contains(r.body, "a file (file-…)") || !strings.Contains(r.body, "was removed") || strings.Contains(r.body, "SECRET") {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+}
+
+// A conversation that only one account can continue is asked for on a path that this account
+// does not serve: its owner can do nothing about that, and the client can.
+func TestBoundConversationOnAPathOfAnother(t *testing.T) {
+	b := newBench(t)
+	b.addOf(account.OpenAI, "plan", account.Subscription)
+	mine := http.Header{"Anthropic-Version": nil, "X-Holdfast-Conversation": {"mine"}, "Session-Id": {session(1)}, "Originator": {"codex_cli_rs"}}
+	codex := ask{path: "/v1/responses", header: mine, body: `{"model":"gpt-5.5","stream":true,"store":false,"input":[{"type":"reasoning","encrypted_content":"abc"},{"role":"user","content":"x"}]}`}
+	if r := b.served(codex); r.account() != "plan" {
+		t.Fatalf("got %s", r.account())
+	}
+	b.addOf(account.OpenAI, "tansy", account.Key)
+	b.clock.advance(2 * time.Second)
+	r := b.do(ask{path: "/v1/chat/completions", header: mine, body: `{"model":"gpt-5.5","messages":[{"role":"user","content":"x"}]}`})
+	if r.status != http.StatusServiceUnavailable || strings.Contains(r.body, "needs its owner") || !strings.Contains(r.body, "only account plan can continue this conversation, and it does not serve POST /v1/chat/completions") {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/forward"
+	"holdfast/internal/pick"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
 )
@@ -301,6 +302,8 @@ func (x *exchange) noAccount(r placement.Refusal) string {
 	switch {
 	case r.Object:
 		return x.noOwner(r)
+	case r.Bound && len(r.Owner) > 0 && pick.Reason(r.Owner[0].Reason) == pick.NotServed:
+		return fmt.Sprintf("only account %s can continue this conversation, and it does not serve %s %s to this client. Send it as before, or begin a new conversation.", r.Owner[0].Account, x.r.Method, x.route.Path)
 	case names != "" && r.Bound:
 		return fmt.Sprintf("only one account can continue this conversation, and it needs its owner: %s. `holdfast account show NAME` says how to use it again.", names)
 	case names != "":
