@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,6 +48,70 @@ func TestReadmeSettings(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings in the README (-want +got):\n%s\nThe table is to read:\n%s", diff, want)
+	}
+}
+
+// statusOf finds an HTTP status by its name in net/http.
+func statusOf(t *testing.T, name string) int {
+	t.Helper()
+	for status := 400; status < 600; status++ {
+		if strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status)) == name {
+			return status
+		}
+	}
+	t.Fatalf("no status is named %s", name)
+	return 0
+}
+
+// TestReadmeAnswers holds the README's table of answers against the gateway's own: each
+// status with the kind that X-Holdfast-Error names, and what net/http's server answers
+// before the gateway is asked.
+func TestReadmeAnswers(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(root, "internal/gateway/refusals.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := os.ReadFile(filepath.Join(root, "internal/gateway/local.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := os.ReadFile(filepath.Join(root, "internal/provider/provider.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := map[string]string{} // by the kind's name in the code
+	for _, m := range regexp.MustCompile(`(?m)^\t(\w+) +RefusalKind = "(\w+)"$`).FindAllSubmatch(kinds, -1) {
+		word[string(m[1])] = string(m[2])
+	}
+	want := []string{"431 -"}
+	add := func(status int, kind string) {
+		if row := fmt.Sprint(status, " ", word[kind]); !slices.Contains(want, row) {
+			want = append(want, row)
+		}
+	}
+	literal := regexp.MustCompile(`Kind: provider\.(\w+), Status: http\.Status(\w+)|out\.Kind, out\.Status = provider\.(\w+), http\.Status(\w+)`)
+	for _, m := range literal.FindAllSubmatch(source, -1) {
+		add(statusOf(t, string(m[2])+string(m[4])), string(m[1])+string(m[3]))
+	}
+	for _, m := range regexp.MustCompile(`out\.Kind = provider\.(\w+)`).FindAllSubmatch(source, -1) {
+		add(http.StatusTooManyRequests, string(m[1]))
+	}
+	for _, m := range regexp.MustCompile(`r\.Status = http\.Status(\w+)`).FindAllSubmatch(local, -1) {
+		add(statusOf(t, string(m[1])), "Unauthorized")
+	}
+	if n := strings.Count(string(source), "Status: http.Status"); n < 15 || len(word) != 12 {
+		t.Fatalf("got %d refusals and %d kinds: the code is written otherwise than this test reads it", n, len(word))
+	}
+	_, rest, _ := strings.Cut(readme(t), "<!-- answers")
+	table, _, found := strings.Cut(rest, "<!-- /answers -->")
+	var got []string
+	for _, m := range regexp.MustCompile("(?m)^\\| (\\d+) \\| `?([a-z_-]+)`? \\|").FindAllStringSubmatch(table, -1) {
+		got = append(got, m[1]+" "+m[2])
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" || !found {
+		t.Errorf("answers in the README (-the code, +the README):\n%s", diff)
 	}
 }
 
