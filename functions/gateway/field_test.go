@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -232,6 +233,42 @@ func TestLinksLeadToTheFunctionURL(t *testing.T) {
 			if want := `{"id":"msgbatch_1","results_url":"https://id.lambda-url.example` + prefix + batches + `/msgbatch_1/results"}`; got.Body != want || got.Account() != "one" {
 				t.Errorf("%s%s: got %s from %s, want %s from one", prefix, path, got.Body, got.Account(), want)
 			}
+		}
+	}
+}
+
+// TestModelOfAnyBody is field case a-prompt-to-another-vendor behind the Function URL, which
+// hands some bodies on as base64: the answer tells which provider each would have gone to.
+func TestModelOfAnyBody(t *testing.T) {
+	b := functiontest.New(t)
+	b.Account("one", 0.20)
+	f := b.Serve()
+	form := func(models ...string) []byte {
+		var out bytes.Buffer
+		w := multipart.NewWriter(&out)
+		_ = w.SetBoundary("edge") // a good one
+		for _, m := range models {
+			_ = w.WriteField("model", m) // a buffer takes all
+		}
+		_ = w.Close()
+		return out.Bytes()
+	}
+	for _, c := range []struct {
+		name, path, contentType string
+		body                    []byte
+		status                  int
+		says                    string
+	}{
+		{"JSON of another type", "/v1/chat/completions", "text/json", []byte(`{"model":"grok-4.6"}`), http.StatusServiceUnavailable, "no account of xai"},
+		{"JSON as bytes, behind a mark", "/v1/chat/completions", "application/octet-stream", []byte("\ufeff" + `{"model":"grok-4.6"}`), http.StatusServiceUnavailable, "no account of xai"},
+		{"a form", "/v1/images/edits", "multipart/form-data; boundary=edge", form("grok-imagine"), http.StatusServiceUnavailable, "no account of xai"},
+		{"a form for another", "/v1/images/edits", "multipart/form-data; boundary=edge", form("gpt-image-1"), http.StatusServiceUnavailable, "no account of openai"},
+		{"a form with two models", "/v1/images/edits", "multipart/form-data; boundary=edge", form("gpt-image-1", "grok-imagine"), http.StatusBadRequest, "/xai/v1/images/edits"},
+		{"bytes", "/v1/responses", "application/octet-stream", []byte{0xff, 0xfe, '{', 0}, http.StatusBadRequest, "/openai/v1/responses"},
+	} {
+		got := f.Do(t, functiontest.Request{Path: c.path, Body: c.body, Header: http.Header{"Content-Type": {c.contentType}}})
+		if got.Status != c.status || !strings.Contains(got.Body, c.says) {
+			t.Errorf("%s: got %d %s, want %d and %q", c.name, got.Status, got.Body, c.status, c.says)
 		}
 	}
 }

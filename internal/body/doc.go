@@ -12,6 +12,10 @@
 // and texts are compared as decoded, and what is of another type than the wire has there
 // counts as absent.
 //
+// Read takes a body of any content type: JSON is what begins like it, and of a form it reads
+// the model. It says where a model could not be told, which is another thing than that there
+// is none: on a path that two providers share the model decides which of them gets the body.
+//
 // # Words
 //
 // A text is a string, or a content part of type text or input_text. A line of system

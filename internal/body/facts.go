@@ -5,9 +5,12 @@ package body
 // is not of the type the wire has there, is left at its zero value: the body's faults are
 // the upstream's to name.
 type Facts struct {
-	Model     string // model; like all ids here, at most maxID bytes, else empty
-	Stream    bool   // stream
-	MaxTokens int64  // max_tokens; 0 when absent
+	Model string // model; like all ids here, at most maxID bytes, else empty
+	// ModelUnread: the body may name a model that could not be told: it is neither a JSON object
+	// nor a form, or names two models, or one that is no text or longer than any.
+	ModelUnread bool
+	Stream      bool  // stream
+	MaxTokens   int64 // max_tokens; 0 when absent
 	// UserID is metadata.user_id when that is a string.
 	UserID             string
 	PromptCacheKey     string // prompt_cache_key

@@ -26,6 +26,7 @@ type found struct {
 	model, maxTokens, userID, cacheKey, tier, previous, conversation, session span
 
 	stream, encrypted, title, stored, unstored bool
+	modelUnread                                bool
 
 	// named has the ids that name objects; a row of its own, since release keeps it.
 	named [][]byte
@@ -126,7 +127,7 @@ func (s *scanner) release() {
 func (s *scanner) member(name []byte, i, depth int) int {
 	switch string(name) {
 	case "model":
-		s.model, i = s.str(i, depth)
+		return s.modelMember(i, depth)
 	case "stream":
 		s.stream = s.at(i) == 't'
 		return s.skip(i, depth)
@@ -183,6 +184,16 @@ func (s *scanner) member(name []byte, i, depth int) int {
 	default:
 		return s.skip(i, depth)
 	}
+	return i
+}
+
+// modelMember scans a model. Parsers take the first one, the last one, or none where there are
+// two, so which one is meant cannot be told. A null is none, as it is to the providers.
+func (s *scanner) modelMember(i, depth int) int {
+	before, first := s.model, s.at(i)
+	s.model, i = s.str(i, depth)
+	two := before != (span{}) && !bytes.Equal(s.data[before.from:before.to], s.data[s.model.from:s.model.to])
+	s.modelUnread = s.modelUnread || two || first != '"' && first != 'n'
 	return i
 }
 
@@ -428,6 +439,7 @@ func (s *scanner) facts() Facts {
 		SystemHash:         s.systemHash(),
 		ToolsHash:          s.toolsHash(),
 	}
+	f.ModelUnread = s.modelUnread || f.Model == "" && s.model.to > s.model.from
 	if n, err := strconv.ParseInt(string(s.data[s.maxTokens.from:s.maxTokens.to]), 10, 64); err == nil {
 		f.MaxTokens = n
 	}

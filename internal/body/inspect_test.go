@@ -89,14 +89,21 @@ func TestFactsOfOddBodies(t *testing.T) {
 		want       facts
 	}{
 		{"empty object", ` {} `, facts{}},
-		{"other types", `{"model":7,"stream":"true","max_tokens":"5","metadata":[1],"prompt_cache_key":null,"messages":{"a":1},"conversation":true}`, facts{}},
+		{"other types", `{"model":7,"stream":"true","max_tokens":"5","metadata":[1],"prompt_cache_key":null,"messages":{"a":1},"conversation":true}`, facts{ModelUnread: true}},
 		{"user_id is an object", `{"metadata":{"user_id":{"session_id":"s"}}}`, facts{}},
 		{"user_id of 5 kB", `{"metadata":{"user_id":"` + strings.Repeat("u", 5000) + `"}}`, facts{}},
 		{"user_id at the limit", `{"metadata":{"user_id":"` + strings.Repeat("u", 2048) + `"}}`, facts{UserID: strings.Repeat("u", 2048)}},
 		{"user_id over the limit", `{"metadata":{"user_id":"` + strings.Repeat("u", 2049) + `"}}`, facts{}},
 		{"user_id over the limit by a wide character", `{"metadata":{"user_id":"` + strings.Repeat("u", 2047) + `€"}}`, facts{}},
-		{"last one wins", `{"model":"a","stream":true,"model":"b","stream":false,"metadata":{"user_id":"u"},"metadata":{}}`, facts{Model: "b"}},
-		{"last one wins, of another type", `{"model":"a","model":null}`, facts{}},
+		{"last one wins", `{"model":"a","stream":true,"model":"b","stream":false,"metadata":{"user_id":"u"},"metadata":{}}`, facts{Model: "b", ModelUnread: true}},
+		{"last one wins, of another type", `{"model":"a","model":null}`, facts{ModelUnread: true}},
+		{"a model twice", `{"model":"a","stream":true,"model":"a"}`, facts{Model: "a", Stream: true}},
+		{"two models of three", `{"model":"a","model":"b","model":"b"}`, facts{Model: "b", ModelUnread: true}},
+		{"a model that is null", `{"model":null}`, facts{}},
+		{"an empty model", `{"model":""}`, facts{}},
+		{"an empty model and another", `{"model":"","model":"a"}`, facts{Model: "a", ModelUnread: true}},
+		{"a model that is an object", `{"model":{"model":"a"}}`, facts{ModelUnread: true}},
+		{"a model over the limit", `{"model":"` + strings.Repeat("m", 2049) + `"}`, facts{ModelUnread: true}},
 		{"messages twice", `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}],"messages":[{"role":"user","content":"c"}]}`, facts{Messages: 1, FirstUser: "c"}},
 		{"content twice", `{"messages":[{"content":"a","role":"user","content":[{"type":"text","text":"b"}]}]}`, facts{Messages: 1, FirstUser: "b"}},
 		{"tools twice", `{"tools":[],"tools":null}`, facts{}},
@@ -296,7 +303,7 @@ func FuzzInspect(f *testing.F) {
 	}
 	for _, data := range []string{
 		``, `{`, `[]`, `{}`, `{"a":[{},[],[[]],{"b":{"c":null}}],"d":-0.5e+7}`, `{"a":1}}`, `{"a":[}`,
-		"{\"a\":\"\\ud800\\u0041\xff\",\"mod\\u0065l\":\"x\"}", `{"model":"a","model":1,"tools":[{"type":"t"},{"name":"n"}],"tools":[]}`,
+		"{\"a\":\"\\ud800\\u0041\xff\",\"mod\\u0065l\":\"x\"}", `{"model":null,"model":"a","model":"a"}`, `{"model":"a","model":1,"tools":[{"type":"t"},{"name":"n"}],"tools":[]}`,
 		`{"file_ids":["file-a" ,"file_b",{"id":"cntr_c"}],"container":{"id":"container_d","file_id":"file-"},"store":false,"vector_store_ids":["vs_a"}`,
 		`{"system":"Now: 10:42\nMar 4\nabc1234\nsteady\n<system-reminder>x","input":"<system-reminder>a</system-reminder> b"}`,
 	} {

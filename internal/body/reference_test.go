@@ -22,6 +22,7 @@ func reference(data []byte) body.Facts {
 	}
 	f := body.Facts{
 		Model:              id(root["model"]),
+		ModelUnread:        modelUnread(data),
 		Stream:             string(root["stream"]) == "true",
 		UserID:             id(members(root["metadata"])["user_id"]),
 		PromptCacheKey:     id(root["prompt_cache_key"]),
@@ -83,6 +84,28 @@ func reference(data []byte) body.Facts {
 	f.SystemHash = hashLines(system)
 	f.ToolsHash = hashTools(elements(root["tools"]))
 	return f
+}
+
+// modelUnread reports whether the model that an object names cannot be told.
+func modelUnread(object []byte) bool {
+	d, last := json.NewDecoder(bytes.NewReader(object)), json.RawMessage(nil)
+	_, _ = d.Token()
+	for d.More() {
+		name, _ := d.Token()
+		var value json.RawMessage
+		_ = d.Decode(&value)
+		if name != "model" {
+			continue
+		}
+		text, isText := str(value)
+		if isNull := string(value) == "null"; !isText && !isNull || len(text) > 2048 || len(last) > 0 && !bytes.Equal(last, value) {
+			return true
+		}
+		if last = nil; isText {
+			last = value
+		}
+	}
+	return false
 }
 
 // members are those of an object, or nil.

@@ -235,7 +235,7 @@ func (x *exchange) forProvider(name account.Provider) {
 		return
 	}
 	x.report.uploading = x.g.now().Sub(uploaded)
-	if name == "" && !x.speaks(route.ForModel(x.facts.Model)) {
+	if name == "" && !x.byModel() {
 		return
 	}
 	x.nameObjects(name == "" && x.facts.Model == "")
@@ -253,6 +253,20 @@ func (x *exchange) forProvider(name account.Provider) {
 		return
 	}
 	x.run(x.plan())
+}
+
+// byModel settles the provider where only the model tells which. The query's counts where
+// the body has none: nobody but the vendor of that one is meant.
+func (x *exchange) byModel() bool {
+	if x.facts.ModelUnread && !x.route.Modelless {
+		x.refuse(unreadModel(x.route.RawPath))
+		return false
+	}
+	model := x.facts.Model
+	if model == "" {
+		model = x.r.URL.Query().Get("model")
+	}
+	return x.speaks(route.ForModel(model))
 }
 
 // dialect is the one that the client speaks; empty until the provider is known.

@@ -133,10 +133,7 @@ func (x *exchange) readBody() bool {
 		return false
 	}
 	x.size = int64(len(plain))
-	if !isJSON(x.r.Header.Get("Content-Type")) {
-		return true // uploads are not ours to read
-	}
-	if x.facts, err = body.Inspect(plain); err != nil {
+	if x.facts, err = body.Read(plain, x.r.Header.Values("Content-Type")); err != nil {
 		x.refuse(badRequest(fmt.Sprintf("The request's body is not a JSON object: %v.", err)))
 		return false
 	}
@@ -171,13 +168,6 @@ func (t turns) enter(ctx context.Context) (leave func(), ok bool) {
 	case <-ctx.Done():
 	}
 	return nil, false
-}
-
-// isJSON takes a body without a type for JSON: that is what these APIs are sent.
-func isJSON(contentType string) bool {
-	media, _, _ := strings.Cut(contentType, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	return media == "" || media == "application/json" || strings.HasSuffix(media, "+json") || media == "text/plain"
 }
 
 type tooLargeError struct{}

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/pick"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
+	"holdfast/internal/route"
 )
 
 // This file is the one table that turns what went wrong into what the client hears.
@@ -76,6 +77,16 @@ func unauthorized() provider.Refusal {
 
 func badRequest(message string) provider.Refusal {
 	return provider.Refusal{Kind: provider.BadRequest, Status: http.StatusBadRequest, Message: "holdfast: " + message}
+}
+
+// unreadModel is the answer on a path that providers share, to a body that says a model in no
+// way that all of them read alike.
+func unreadModel(path string) provider.Refusal {
+	var outright []string
+	for _, name := range route.WithoutModel() {
+		outright = append(outright, fmt.Sprintf("/%s%s", name, path))
+	}
+	return badRequest(fmt.Sprintf("This path is for several providers, and the model that tells which of them could not be read from the body, so nothing was sent on. Send a JSON object or a form that names one model, or name the provider with the path %s.", strings.Join(outright, " or ")))
 }
 
 func notFound() provider.Refusal {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"holdfast/internal/account"
 )
@@ -43,6 +44,9 @@ const (
 type Route struct {
 	Kind     Kind
 	Provider account.Provider // Kind Provider
+	// Modelless: Kind ByModel, and the API has no model in what is sent to this path (uploads,
+	// the list of models), whatever its form.
+	Modelless bool
 	// Path is the path as the provider spells it, decoded: /v1/messages.
 	Path string
 	// RawPath is the same as the client encoded it.
@@ -187,7 +191,7 @@ func shared(segments []string, r Request) Route {
 		if r.AnthropicVersion {
 			return Route{Kind: Provider, Provider: account.Anthropic}
 		}
-		return Route{Kind: ByModel}
+		return Route{Kind: ByModel, Modelless: true}
 	case "responses":
 		return Route{Kind: ByModel}
 	case "chat":
@@ -210,8 +214,10 @@ func shared(segments []string, r Request) Route {
 // first that it is for when nobody owns what it names.
 func WithoutModel() []account.Provider { return []account.Provider{account.OpenAI, account.XAI} }
 
-// ForModel settles a ByModel route.
+// ForModel settles a ByModel route. What stands around a name, such as blanks and quotes, and
+// the case of its letters, do not make it another vendor's.
 func ForModel(model string) account.Provider {
+	model = strings.TrimLeftFunc(model, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if strings.HasPrefix(strings.ToLower(model), "grok") {
 		return account.XAI
 	}

@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 		{"batch with an encoded id", route.Request{Method: "GET", EscapedPath: "/v1/messages/batches/a%20b"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/messages/batches/a b", RawPath: "/v1/messages/batches/a%20b"}},
 		{"complete", route.Request{Method: "POST", EscapedPath: "/v1/complete"}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/complete", RawPath: "/v1/complete"}},
 		{"models of Anthropic", route.Request{Method: "GET", EscapedPath: "/v1/models", AnthropicVersion: true}, route.Route{Kind: route.Provider, Provider: account.Anthropic, Path: "/v1/models", RawPath: "/v1/models"}},
-		{"models of others", route.Request{Method: "GET", EscapedPath: "/v1/models"}, route.Route{Kind: route.ByModel, Path: "/v1/models", RawPath: "/v1/models"}},
+		{"models of others", route.Request{Method: "GET", EscapedPath: "/v1/models"}, route.Route{Kind: route.ByModel, Modelless: true, Path: "/v1/models", RawPath: "/v1/models"}},
 		{"responses", route.Request{Method: "POST", EscapedPath: "/v1/responses"}, route.Route{Kind: route.ByModel, Path: "/v1/responses", RawPath: "/v1/responses"}},
 		{"responses upgrade", route.Request{Method: "GET", EscapedPath: "/v1/responses", Upgrade: true}, route.Route{Kind: route.NoWebSocket}},
 		{"chat completions", route.Request{Method: "POST", EscapedPath: "/v1/chat/completions"}, route.Route{Kind: route.ByModel, Path: "/v1/chat/completions", RawPath: "/v1/chat/completions"}},
@@ -114,6 +114,8 @@ func TestHostilePaths(t *testing.T) {
 func TestForModel(t *testing.T) {
 	for model, want := range map[string]account.Provider{
 		"grok-4.6": account.XAI, "Grok-build": account.XAI, "gpt-5.5": account.OpenAI, "": account.OpenAI, "my-grok": account.OpenAI,
+		" grok-4.6 ": account.XAI, "\t\nGROK": account.XAI, "\ufeffgrok": account.XAI, `"grok-4.6"`: account.XAI, " gpt-5.5": account.OpenAI, " ": account.OpenAI,
+		"4grok": account.OpenAI,
 	} {
 		if got := route.ForModel(model); got != want {
 			t.Errorf("%q: got %s, want %s", model, got, want)
