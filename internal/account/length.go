@@ -1,6 +1,7 @@
 package account
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -24,4 +25,26 @@ func LengthName(length time.Duration) string {
 	default:
 		return strconv.FormatInt(int64(length/time.Minute), 10) + "m"
 	}
+}
+
+// Length is the length of a window by its name, a model family's too (LengthName is its
+// inverse); 0 where the name tells none, as that of a per-minute window.
+func Length(name string) time.Duration {
+	if FamilyOf(name) != "" {
+		return Week
+	}
+	switch name {
+	case Weekly:
+		return Week
+	case FiveHour:
+		return 5 * time.Hour
+	case "":
+		return 0
+	}
+	unit, ok := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute}[name[len(name)-1]]
+	n, err := strconv.ParseInt(name[:len(name)-1], 10, 32)
+	if !ok || err != nil || n <= 0 || n > math.MaxInt64/int64(unit) {
+		return 0
+	}
+	return time.Duration(n) * unit
 }

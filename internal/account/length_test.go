@@ -31,6 +31,22 @@ func TestLengthName(t *testing.T) {
 	}
 }
 
+// TestLength: each name that LengthName gives is read back, and what names no length is 0.
+func TestLength(t *testing.T) {
+	for _, length := range []time.Duration{5 * time.Hour, account.Week, 30 * 24 * time.Hour, 12 * time.Hour, 90 * time.Minute, time.Minute} {
+		if got := account.Length(account.LengthName(length)); got != length {
+			t.Errorf("%s: got %v, want %v", account.LengthName(length), got, length)
+		}
+	}
+	for name, want := range map[string]time.Duration{
+		"weekly:opus": account.Week, "requests": 0, "tokens": 0, "": 0, "d": 0, "0d": 0, "-3d": 0, "99999999999d": 0, "999999999d": 0, "12x": 0,
+	} {
+		if got := account.Length(name); got != want {
+			t.Errorf("%q: got %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestPerMinute(t *testing.T) {
 	for window, want := range map[string]bool{
 		"requests": true, "tokens": true, "input-tokens": true, "output-tokens": true,

@@ -21,9 +21,7 @@
 package checkup
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -170,7 +168,7 @@ func cycles(in Input) []Cycle {
 	list := []Cycle{}
 	names := []string{}
 	for name := range in.State.Windows {
-		if length := lengthOf(name); length >= cycle {
+		if account.FamilyOf(name) == "" && account.Length(name) >= cycle {
 			names = append(names, name)
 		}
 	}
@@ -183,7 +181,7 @@ func cycles(in Input) []Cycle {
 			}
 			c := Cycle{Window: name, Sibling: s.Account.Name, Verdict: Unknown}
 			if other := s.State.Windows[name].ResetAt; own.After(in.Now) && other.After(in.Now) {
-				after := shortest(own.Sub(other), lengthOf(name))
+				after := shortest(own.Sub(other), account.Length(name))
 				seconds := int64(after / time.Second)
 				c.After, c.Verdict = &seconds, Offset
 				if after.Abs() <= AlignedWithin {
@@ -206,24 +204,6 @@ func shortest(d, length time.Duration) time.Duration {
 		d += length
 	}
 	return d
-}
-
-// lengthOf is the length of a whole-account window by its name, 0 for all others.
-func lengthOf(name string) time.Duration {
-	switch name {
-	case account.Weekly:
-		return account.Week
-	case account.FiveHour:
-		return 5 * time.Hour
-	case "":
-		return 0
-	}
-	unit, ok := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute}[name[len(name)-1]]
-	n, err := strconv.ParseInt(name[:len(name)-1], 10, 32)
-	if !ok || err != nil || n <= 0 || n > math.MaxInt64/int64(unit) {
-		return 0
-	}
-	return time.Duration(n) * unit
 }
 
 func plans(in Input) Plans {
@@ -276,7 +256,7 @@ func others(in Input) Others {
 	var watched []Span
 	for _, p := range in.Points {
 		for _, name := range sorted(p.Windows) {
-			if lengthOf(name) < 5*time.Hour && account.FamilyOf(name) == "" {
+			if account.Length(name) < 5*time.Hour && account.FamilyOf(name) == "" {
 				continue
 			}
 			now := p.Windows[name]

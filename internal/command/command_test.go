@@ -36,7 +36,6 @@ func TestUsage(t *testing.T) {
 		{"no command `holdfast settings frob`", []string{"settings", "frob"}},
 		{"needs KEY and VALUE", []string{"settings", "set"}},
 		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
-		{"`holdfast forecast` is not there yet:", []string{"forecast", "--json"}},
 		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
 		{"no command `holdfast check`", []string{"check"}},
 		{"no command `holdfast account forecast`", []string{"account", "forecast"}},
@@ -62,7 +61,7 @@ func TestHelp(t *testing.T) {
 	}
 	// What does not exist yet is not offered.
 	top := b.must("help").stdout
-	for _, absent := range []string{"forecast", "explain"} {
+	for _, absent := range []string{"explain"} {
 		if strings.Contains(top, "  "+absent) {
 			t.Errorf("help lists %s", absent)
 		}
