@@ -7,7 +7,8 @@ package body
 type Facts struct {
 	Model string // model; like all ids here, at most maxID bytes, else empty
 	// ModelUnread: the body may name a model that could not be told: it is neither a JSON object
-	// nor a form, or names two models, or one that is no text or longer than any.
+	// nor a form, or names two models, or one that is no text or longer than any, or in capitals
+	// alone ("Model"), which some writers make of their own names.
 	ModelUnread bool
 	Stream      bool  // stream
 	MaxTokens   int64 // max_tokens; 0 when absent

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// modelField is the name of the field of a form that names the model.
+// modelField is the name of what names the model, in an object and in a form.
 const modelField = "model"
 
 // maxParts bounds the parts of a multipart form that are looked at. A form that edits
@@ -62,7 +62,7 @@ func (m *formModel) take(value string) {
 // not may find another model in it.
 func (m *formModel) multipart(data []byte, boundary string) {
 	r := multipart.NewReader(bytes.NewReader(data), boundary)
-	obscure := false // there is a part whose name cannot be read
+	obscure := false // there is a part whose name cannot be read, or is in capitals
 	for range maxParts {
 		part, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) && errors.Unwrap(err) == nil { // an error around it is one of a form that is cut
@@ -83,6 +83,7 @@ func (m *formModel) multipart(data []byte, boundary string) {
 			continue
 		}
 		if params["name"] != modelField {
+			obscure = obscure || strings.EqualFold(params["name"], modelField)
 			continue
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxID+1))

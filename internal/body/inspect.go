@@ -26,7 +26,7 @@ type found struct {
 	model, maxTokens, userID, cacheKey, tier, previous, conversation, session span
 
 	stream, encrypted, title, stored, unstored bool
-	modelUnread                                bool
+	modelUnread, misspelled                    bool
 
 	// named has the ids that name objects; a row of its own, since release keeps it.
 	named [][]byte
@@ -182,6 +182,7 @@ func (s *scanner) member(name []byte, i, depth int) int {
 		}
 		return s.skip(i, depth)
 	default:
+		s.misspelled = s.misspelled || bytes.EqualFold(name, []byte(modelField))
 		return s.skip(i, depth)
 	}
 	return i
@@ -439,7 +440,7 @@ func (s *scanner) facts() Facts {
 		SystemHash:         s.systemHash(),
 		ToolsHash:          s.toolsHash(),
 	}
-	f.ModelUnread = s.modelUnread || f.Model == "" && s.model.to > s.model.from
+	f.ModelUnread = s.modelUnread || f.Model == "" && (s.model.to > s.model.from || s.misspelled)
 	if n, err := strconv.ParseInt(string(s.data[s.maxTokens.from:s.maxTokens.to]), 10, 64); err == nil {
 		f.MaxTokens = n
 	}

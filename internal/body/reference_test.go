@@ -90,11 +90,14 @@ func reference(data []byte) body.Facts {
 func modelUnread(object []byte) bool {
 	d, last := json.NewDecoder(bytes.NewReader(object)), json.RawMessage(nil)
 	_, _ = d.Token()
+	misspelled := false
 	for d.More() {
 		name, _ := d.Token()
 		var value json.RawMessage
 		_ = d.Decode(&value)
 		if name != "model" {
+			text, _ := name.(string)
+			misspelled = misspelled || strings.EqualFold(text, "model")
 			continue
 		}
 		text, isText := str(value)
@@ -105,7 +108,8 @@ func modelUnread(object []byte) bool {
 			last = value
 		}
 	}
-	return false
+	text, _ := str(last)
+	return misspelled && text == ""
 }
 
 // members are those of an object, or nil.

@@ -214,12 +214,15 @@ func shared(segments []string, r Request) Route {
 // first that it is for when nobody owns what it names.
 func WithoutModel() []account.Provider { return []account.Provider{account.OpenAI, account.XAI} }
 
-// ForModel settles a ByModel route. What stands around a name, such as blanks and quotes, and
-// the case of its letters, do not make it another vendor's.
+// ForModel settles a ByModel route. What stands before a name, such as blanks, quotes and a
+// vendor's own name (xai/grok-4.6), and the case of its letters, do not make it another
+// vendor's.
 func ForModel(model string) account.Provider {
-	model = strings.TrimLeftFunc(model, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	if strings.HasPrefix(strings.ToLower(model), "grok") {
-		return account.XAI
+	for part := range strings.SplitSeq(model, "/") {
+		part = strings.TrimLeftFunc(part, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if strings.HasPrefix(strings.ToLower(part), "grok") {
+			return account.XAI
+		}
 	}
 	return account.OpenAI
 }

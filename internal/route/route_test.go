@@ -115,7 +115,8 @@ func TestForModel(t *testing.T) {
 	for model, want := range map[string]account.Provider{
 		"grok-4.6": account.XAI, "Grok-build": account.XAI, "gpt-5.5": account.OpenAI, "": account.OpenAI, "my-grok": account.OpenAI,
 		" grok-4.6 ": account.XAI, "\t\nGROK": account.XAI, "\ufeffgrok": account.XAI, `"grok-4.6"`: account.XAI, " gpt-5.5": account.OpenAI, " ": account.OpenAI,
-		"4grok": account.OpenAI,
+		"4grok": account.OpenAI, "xai/grok-4.6": account.XAI, "a/x-ai/Grok-4": account.XAI, "openai/gpt-5.5": account.OpenAI, "grok-4.6/high": account.XAI,
+		"ft:gpt-4o:grok::1": account.OpenAI,
 	} {
 		if got := route.ForModel(model); got != want {
 			t.Errorf("%q: got %s, want %s", model, got, want)
