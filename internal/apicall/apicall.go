@@ -64,7 +64,7 @@ const (
 // be known.
 func NewTransport() *roundtrip.Transport {
 	return &roundtrip.Transport{Transport: &http.Transport{
-		Proxy: roundtrip.Proxy, ForceAttemptHTTP2: true, DisableKeepAlives: true,
+		Proxy: roundtrip.Proxy, OnProxyConnectResponse: roundtrip.ProxyAnswered, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 		TLSHandshakeTimeout: DefaultWithin, MaxResponseHeaderBytes: maxHeader,
 	}}
 }

@@ -45,6 +45,7 @@ func NewTransport(l Limits) *roundtrip.Transport {
 	dialer := &net.Dialer{Timeout: l.Dial, KeepAlive: 30 * time.Second}
 	return &roundtrip.Transport{Transport: &http.Transport{
 		Proxy:                  roundtrip.Proxy,
+		OnProxyConnectResponse: roundtrip.ProxyAnswered,
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    l.TLS,

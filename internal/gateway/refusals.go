@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/pick"
 	"holdfast/internal/placement"
 	"holdfast/internal/provider"
+	"holdfast/internal/roundtrip"
 	"holdfast/internal/route"
 )
 
@@ -202,11 +203,12 @@ func internalFault(id string) provider.Refusal {
 	}
 }
 
-func unreachable(name account.Provider, acct string) provider.Refusal {
-	return provider.Refusal{
-		Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway,
-		Message: fmt.Sprintf("holdfast: %s did not answer over HTTP (account %s). No account was marked; check the gateway's network, VPN or proxy, and try again.", name, acct),
+func unreachable(name account.Provider, acct string, err error) provider.Refusal {
+	message := fmt.Sprintf("holdfast: %s did not answer over HTTP (account %s). No account was marked; check the gateway's network, VPN or proxy, and try again.", name, acct)
+	if proxy := (*roundtrip.ProxyError)(nil); errors.As(err, &proxy) {
+		message = fmt.Sprintf("holdfast: %s did not answer (account %s): %v. No account was marked; check the proxy, and HTTPS_PROXY and NO_PROXY in the gateway's environment, and try again.", name, acct, proxy)
 	}
+	return provider.Refusal{Kind: provider.UpstreamUnreachable, Status: http.StatusBadGateway, Message: message}
 }
 
 func noHeaders(name account.Provider, acct string, within time.Duration) provider.Refusal {

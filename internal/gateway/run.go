@@ -205,7 +205,7 @@ func (x *exchange) unreachable(err error) {
 		x.refuse(noHeaders(x.name, x.report.account, x.limits().Headers))
 		return
 	}
-	x.refuse(unreachable(x.name, x.report.account))
+	x.refuse(unreachable(x.name, x.report.account, err))
 }
 
 // notAnswered ends an exchange whose attempt brought an answer that no provider gives.

@@ -22,18 +22,9 @@ package roundtrip
 import (
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 )
-
-// Proxy is for http.Transport.Proxy.
-func Proxy(r *http.Request) (*url.URL, error) {
-	if r.URL.Scheme != "https" {
-		return nil, nil
-	}
-	return http.ProxyFromEnvironment(r)
-}
 
 // Transport is an http.Transport that sends a request once. A request's GetBody says that
 // its body can be had again, and not that it may be sent again.
@@ -60,10 +51,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			resp, err = t.Transport.RoundTrip(&again)
 		}
 	}
-	if err == nil {
-		t.saw(host, resp.ProtoMajor)
+	if err != nil {
+		return resp, t.throughProxy(r, err)
 	}
-	return resp, err
+	t.saw(host, resp.ProtoMajor)
+	return resp, nil
 }
 
 func (t *Transport) saw(host string, major int) {

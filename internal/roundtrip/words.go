@@ -35,10 +35,13 @@ func words(err error) string {
 		record  tls.RecordHeaderError
 		unknown x509.UnknownAuthorityError
 		slow    interface{ Timeout() bool }
+		proxy   *ProxyError
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "it was given up"
+	case errors.As(err, &proxy):
+		return proxy.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "its name is not found"
 	case errors.As(err, &dns):
