@@ -178,11 +178,11 @@ func (c *cli) writeExplanation(e explanation) error {
 	for _, part := range e.Candidates {
 		terms := ""
 		if t := part.Terms; t != (pick.Terms{}) {
-			terms = fmt.Sprintf("expiring %.3f, pace %.3f, short %.3f, model %.3f, load %.3f", t.Expiring, t.Pace, t.Short, t.Model, t.Load)
+			terms = fmt.Sprintf("expiring %s, pace %s, short %s, model %s, load %s", figure(t.Expiring), figure(t.Pace), figure(t.Short), figure(t.Model), figure(t.Load))
 		}
 		score := ""
 		if part.Passed == "" {
-			score = fmt.Sprintf("%.3f", part.Score)
+			score = figure(part.Score)
 		}
 		rows = append(rows, []string{part.Account, score, string(part.Passed), strings.TrimSpace(part.Note), terms})
 	}
@@ -202,3 +202,6 @@ func (c *cli) writeExplanation(e explanation) error {
 	_, err := fmt.Fprintln(c.Stdout, text)
 	return err
 }
+
+// figure prints a figure to a thousandth; what rounds to zero has no sign.
+func figure(v float64) string { return strings.Replace(fmt.Sprintf("%.3f", v), "-0.000", "0.000", 1) }

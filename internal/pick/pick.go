@@ -148,5 +148,11 @@ func Pick(now time.Time, p catalog.Policy, s catalog.Settings, r Request, cs []C
 	default:
 		d.byScore(now, s, r, cs, stands)
 	}
+	for i := range d.Parts { // minus zero is zero to a reader, and JSON tells them apart
+		part := &d.Parts[i]
+		for _, figure := range []*float64{&part.Score, &part.Terms.Expiring, &part.Terms.Pace, &part.Terms.Short, &part.Terms.Model, &part.Terms.Load} {
+			*figure += 0
+		}
+	}
 	return d
 }

@@ -1,8 +1,10 @@
 package pick_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -161,4 +163,20 @@ func TestPickChangesNothing(t *testing.T) {
 			t.Errorf("got %s, want %s", got, first)
 		}
 	})
+}
+
+// TestNoScoreIsMinusZero is field case minus-zero: JSON tells a zero from minus zero, which
+// means nothing to its reader.
+func TestNoScoreIsMinusZero(t *testing.T) {
+	empty := candidate("a", window(account.FiveHour, 0, time.Hour), window(account.Weekly, 0, 0))
+	never := candidate("b", unread(0))
+	for _, name := range catalog.PolicyNames {
+		for _, cs := range [][]pick.Candidate{{empty}, {never}, {empty, never}, {empty, empty, never}} {
+			d := pick.Pick(now, catalog.Policy{Name: name, Threshold: 0.8}, settings(), pick.Request{Model: "claude-fable-5"}, cs)
+			text, err := json.Marshal(d.Parts)
+			if err != nil || regexp.MustCompile(`:-0[,}]`).Match(text) {
+				t.Errorf("%s: %s %v", name, text, err)
+			}
+		}
+	}
 }
