@@ -8,13 +8,18 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"holdfast/internal/account"
+	"holdfast/internal/body"
 	"holdfast/internal/catalog"
 	"holdfast/internal/clientkey"
 	"holdfast/internal/command"
+	"holdfast/internal/conversation"
+	"holdfast/internal/pin"
+	"holdfast/internal/provider"
 	"holdfast/internal/seal"
 )
 
@@ -327,6 +332,68 @@ func TestStatus(t *testing.T) {
 		t.Errorf("text:\n%s", text)
 	}
 	b.refuses(2, "takes no argument", "status", "work")
+}
+
+// TestPickOfAPinnedConversation is field case pick-says-nothing-of-the-pin: of a conversation
+// that has an account, pick says what the gateway would do with its next request.
+func TestPickOfAPinnedConversation(t *testing.T) {
+	b := newBench(t)
+	b.add("work", "home")
+	b.must("key", "create", "laptop")
+	b.must("key", "create", "guest", "--accounts", "home")
+	s := b.open()
+	snap, err := s.Snapshot(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, _ := snap.Catalog.Account("work")
+	laptop, _ := snap.Catalog.Key("laptop")
+	for name, bound := range map[string]bool{"free": false, "bound": true} {
+		key := conversation.Identify(laptop.ID, account.Anthropic, name, provider.Request{}, body.Facts{}).Key
+		if _, _, err := s.ClaimPin(t.Context(), key, pin.New(work, bound, t0, time.Hour), t0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, s)
+	type report struct {
+		Account *string
+		Pins    []struct {
+			Key     string `json:"client_key"`
+			Account string
+			Next    string
+			To      string
+		}
+	}
+	says := func(conversation, next, to, words string, more ...string) {
+		t.Helper()
+		ask := append([]string{"pick", "--provider", "anthropic", "--model", "claude-fable-5", "--conversation", conversation}, more...)
+		got := decode[report](t, b.must(append(ask, "--json")...))
+		if len(got.Pins) != 1 || got.Pins[0].Account != "work" || got.Pins[0].Key != "laptop" || got.Pins[0].Next != next || got.Pins[0].To != to {
+			t.Errorf("%s: got %+v, want it on work, %s to %q", conversation, got, next, to)
+		}
+		if text := b.must(ask...).stdout; !strings.HasPrefix(text, "The conversation of client key laptop is pinned to work;") || !strings.Contains(text, words) || !strings.Contains(text, "\nA new conversation: ") {
+			t.Errorf("%s:\n%s", conversation, text)
+		}
+	}
+	says("free", "kept", "work", "It stays there.")
+	says("free", "kept", "work", "It stays there.", "--key", "laptop")
+	b.fold("work", spent)
+	says("free", "moved", "home", "its next request moves it to home")
+	says("bound", "refused", "", "Its next request is refused")
+	ask := []string{"pick", "--provider", "anthropic", "--model", "claude-fable-5", "--conversation", "free", "--key", "guest", "--json"}
+	got := decode[report](t, b.must(ask...))
+	if got.Pins != nil || got.Account == nil || *got.Account != "home" {
+		t.Errorf("another client key: got %+v", got)
+	}
+	b.must("account", "clear", "work")
+	b.must("account", "drain", "home")
+	if got := decode[report](t, b.must(ask...)); got.Account != nil {
+		t.Errorf("a client key for home alone: got %s", *got.Account)
+	}
+	b.now = func() time.Time { return t0.Add(2 * time.Hour) }
+	if text := b.must("pick", "--provider", "anthropic", "--model", "claude-fable-5", "--conversation", "free").stdout; strings.Contains(text, "pinned") {
+		t.Errorf("the pin has ended:\n%s", text)
+	}
 }
 
 func TestPick(t *testing.T) {

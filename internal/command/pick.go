@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"holdfast/internal/catalog"
 	"holdfast/internal/conversation"
 	"holdfast/internal/pick"
+	"holdfast/internal/placement"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
 )
@@ -31,13 +33,13 @@ func (c *cli) pickCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pick --provider P --model M", Short: "Explain which account a new conversation would go to now",
 		Long: "Explain which account a new conversation with a model would go to now, and why not to the others, for the\n" +
-			"client that is the provider's own where its logins serve no other. Nothing is sent and nothing changes. A\n" +
-			"conversation that has an account stays there, whatever this says.",
+			"client that is the provider's own where its logins serve no other. Nothing is sent and nothing changes. Of a\n" +
+			"conversation that has an account (--conversation) it says what becomes of that.",
 		Args: exactly(""),
 	}
 	cmd.Flags().StringVar(&providerName, "provider", "", "the provider: "+c.providerNames())
 	cmd.Flags().StringVar(&model, "model", "", "the model, as a client names it")
-	cmd.Flags().StringVar(&of.conversation, "conversation", "", "a conversation's name; it decides between accounts that are alike")
+	cmd.Flags().StringVar(&of.conversation, "conversation", "", "a conversation, by its X-Holdfast-Conversation or by its client's session id: where it is pinned; it decides, too, between accounts that are alike")
 	cmd.Flags().StringVar(&of.key, "key", "", "the client key that the conversation is of, by its name")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -75,6 +77,9 @@ type explanation struct {
 	Account    *string     `json:"account"`
 	Reason     pick.Reason `json:"reason"`
 	Candidates []pick.Part `json:"candidates"`
+	// Pins are those that the conversation has: one, or where no client key is named, one for
+	// each key that has a conversation of this name.
+	Pins []pinned `json:"pins,omitempty"`
 
 	// ownOnly: some accounts serve the provider's own client alone, and are shown as it finds
 	// them.
@@ -87,22 +92,75 @@ type explanation struct {
 // named is a conversation by its name and by the name of its client key, either empty.
 type named struct{ conversation, key string }
 
-// hashed is the conversation's key as the gateway has it. It is false where no client key is
-// named and several might be meant.
-func (n named) hashed(keys []catalog.ClientKey, p account.Provider, r provider.Request) (string, bool, error) {
-	if n.conversation == "" {
-		return "", false, nil
+// keys are the client keys that a conversation may be of; all of them where none is named.
+func (n named) keys(all []catalog.ClientKey) ([]catalog.ClientKey, error) {
+	if n.key == "" {
+		return all, nil
 	}
-	i := 0
-	switch {
-	case n.key != "":
-		if i = slices.IndexFunc(keys, func(k catalog.ClientKey) bool { return k.Name == n.key }); i < 0 {
-			return "", false, fmt.Errorf("no client key %q; `holdfast key list` shows them", n.key)
+	i := slices.IndexFunc(all, func(k catalog.ClientKey) bool { return k.Name == n.key })
+	if i < 0 {
+		return nil, fmt.Errorf("no client key %q; `holdfast key list` shows them", n.key)
+	}
+	return all[i : i+1], nil
+}
+
+// hashed is the conversation's key as the gateway has it for a client key.
+func (n named) hashed(k catalog.ClientKey, p account.Provider, r provider.Request) string {
+	return conversation.Identify(k.ID, p, n.conversation, r, body.Facts{}).Key
+}
+
+// pinned is the pin that a conversation has, and what its next request does to it.
+type pinned struct {
+	ClientKey string `json:"client_key"`
+	// Account is empty where that account was removed.
+	Account string    `json:"account,omitempty"`
+	Bound   bool      `json:"bound"`
+	Until   time.Time `json:"until"`
+	// Next is kept, moved or refused; To is the account that serves it, and RetryAt when a
+	// refused one makes sense again; null when that is not known.
+	Next    string     `json:"next"`
+	To      string     `json:"to,omitempty"`
+	RetryAt *time.Time `json:"retry_at,omitempty"`
+}
+
+// next says what the gateway would do with the next request of a pinned conversation.
+func next(s placement.Situation, key string) pinned {
+	out := pinned{ClientKey: key, Bound: s.Pin.Bound, Until: s.Pin.ExpiresAt.UTC().Truncate(time.Second), Next: "refused"}
+	for _, c := range s.Candidates {
+		if c.Account.ID == s.Pin.Account {
+			out.Account = c.Account.Name
 		}
-	case len(keys) != 1:
-		return "", false, nil
 	}
-	return conversation.Identify(keys[i].ID, p, n.conversation, r, body.Facts{}).Key, true, nil
+	plan := placement.Begin(s)
+	if plan.Step != placement.Serve {
+		if at := plan.Refusal.RetryAt.UTC(); !at.IsZero() {
+			out.RetryAt = &at
+		}
+		return out
+	}
+	out.To, out.Next = s.Candidates[plan.Chosen].Account.Name, "kept"
+	if out.To != out.Account {
+		out.Next = "moved"
+	}
+	return out
+}
+
+func (p pinned) text() string {
+	on := p.Account
+	if on == "" {
+		on = "an account that was removed"
+	}
+	text := fmt.Sprintf("The conversation of client key %s is pinned to %s; the pin ends at %s if nothing more comes.", p.ClientKey, on, p.Until.Format(time.RFC3339))
+	switch p.Next {
+	case "kept":
+		return text + " It stays there."
+	case "moved":
+		return text + fmt.Sprintf(" That account cannot serve it now: its next request moves it to %s.", p.To)
+	}
+	if p.RetryAt != nil {
+		return text + fmt.Sprintf(" It waits for that account until %s.", p.RetryAt.Format(time.RFC3339))
+	}
+	return text + " Its next request is refused: that account cannot serve it now, and no other may or can. `holdfast status` says what is needed."
 }
 
 // decidedBy says in a sentence what each word means that decides.
@@ -137,28 +195,55 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model st
 	if ownOnly {
 		header = own.OwnHeader()
 	}
-	served, err := d.Read(ctx, store.Query{Serving: []account.Provider{p}})
+	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
+	keys, err := of.keys(snap.Catalog.Keys)
 	if err != nil {
 		return explanation{}, err
 	}
-	request := wire.Inspect(http.MethodPost, path, header, body.Facts{Model: model})
-	candidates := make([]pick.Candidate, len(accounts))
-	for i, a := range accounts {
-		s := states[a.ID]
-		candidates[i] = pick.Candidate{
-			Account: a, State: s.State, Placed: s.Placed, Allowed: true, Serving: served.Serving[p].Account == a.ID, Serves: wire.Serves(a.Kind, path, header, request),
+	query := store.Query{Serving: []account.Provider{p}}
+	if of.conversation != "" {
+		for _, k := range keys {
+			query.Pins = append(query.Pins, of.hashed(k, p, request))
 		}
 	}
-	key, known, err := of.hashed(snap.Catalog.Keys, p, request)
+	view, err := d.Read(ctx, query)
 	if err != nil {
 		return explanation{}, err
 	}
-	policy := snap.Catalog.PolicyOf(p)
-	decision := pick.Pick(c.Now(), policy, snap.Catalog.Settings(), pick.Request{
-		Key: key, Family: request.Family, Model: request.Model, Features: request.Features, Tier: request.Tier,
-	}, candidates)
+	// Of several keys none is known to be the one that asks.
+	known := len(keys) == 1 && of.conversation != ""
+	candidatesFor := func(k catalog.ClientKey) []pick.Candidate {
+		candidates := make([]pick.Candidate, len(accounts))
+		for i, a := range accounts {
+			s := states[a.ID]
+			candidates[i] = pick.Candidate{
+				Account: a, State: s.State, Placed: s.Placed, Allowed: k.Allows(a.ID), Serving: view.Serving[p].Account == a.ID, Serves: wire.Serves(a.Kind, path, header, request),
+			}
+		}
+		return candidates
+	}
+	asked := pick.Request{Family: request.Family, Model: request.Model, Features: request.Features, Tier: request.Tier}
+	policy, settings := snap.Catalog.PolicyOf(p), snap.Catalog.Settings()
+	var pins []pinned
+	for i, k := range keys {
+		if of.conversation == "" {
+			break
+		}
+		of := asked
+		of.Key, of.Background = query.Pins[i], k.Background
+		if held, ok := view.Pins[of.Key]; ok && held.Live(c.Now()) {
+			pins = append(pins, next(placement.Situation{
+				Now: c.Now(), Policy: policy, Settings: settings, Request: of, Candidates: candidatesFor(k), Pin: &held, Pins: true,
+			}, k.Name))
+		}
+	}
+	var by catalog.ClientKey
+	if known {
+		by, asked.Key = keys[0], query.Pins[0]
+	}
+	decision := pick.Pick(c.Now(), policy, settings, asked, candidatesFor(by))
 	e := explanation{
-		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts,
+		Provider: p, Model: model, Family: request.Family, Policy: string(policy.Name), Reason: decision.Reason, Candidates: decision.Parts, Pins: pins,
 	}
 	e.ownOnly = ownOnly && slices.ContainsFunc(accounts, func(a account.Account) bool { return a.Kind == account.Subscription })
 	e.anyKey = of.conversation != "" && !known
@@ -169,6 +254,12 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model st
 }
 
 func (c *cli) writeExplanation(e explanation) error {
+	for _, p := range e.Pins {
+		fmt.Fprintln(c.Stdout, c.asTyped(p.text()))
+	}
+	if e.Pins != nil {
+		fmt.Fprint(c.Stdout, "A new conversation: ")
+	}
 	if e.Account == nil {
 		fmt.Fprintf(c.Stdout, "No account can take a new conversation with %s now.\n", e.Model)
 	} else {
