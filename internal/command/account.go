@@ -92,11 +92,11 @@ func (c *cli) accountList() *cobra.Command {
 			var rows [][]string
 			for _, a := range list {
 				rows = append(rows, []string{
-					a.Name, string(a.Provider), string(a.Kind), a.Plan, fmt.Sprint(a.Order), yes(a.Draining), a.Overage, a.BaseURL,
+					a.Name, string(a.Provider), string(a.Kind), a.Plan, fmt.Sprint(a.Order), yes(a.Draining), a.Overage, scopeText(a.Scope), a.BaseURL,
 					a.AddedAt.Format(time.DateOnly),
 				})
 			}
-			return writeTable(c.Stdout, "NAME PROVIDER KIND PLAN ORDER DRAINING OVERAGE BASE-URL ADDED", rows)
+			return writeTable(c.Stdout, "NAME PROVIDER KIND PLAN ORDER DRAINING OVERAGE SENT-FOR BASE-URL ADDED", rows)
 		})
 	}
 	return cmd

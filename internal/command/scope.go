@@ -83,6 +83,17 @@ func partsOf(s credential.Scope) []scopePart {
 	return []scopePart{{organizationFlag, s.Organization}, {projectFlag, s.Project}, {workspaceFlag, s.Workspace}}
 }
 
+// scopeText is a scope for a listing; empty where nothing was given.
+func scopeText(s credential.Scope) string {
+	var parts []string
+	for _, part := range partsOf(s) {
+		if part.id != "" {
+			parts = append(parts, part.flag+" "+part.id)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // fit refuses what the provider does not have for accounts of the kind, and takes the
 // provider's own host for no base URL: at one host accounts share, and a key is held once.
 func (b *belongings) fit(c *cli, p account.Provider, kind account.Kind) error {
