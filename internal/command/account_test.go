@@ -399,7 +399,7 @@ func TestAccountList(t *testing.T) {
 		t.Errorf("of nothing: got %q, want an empty list", r.stdout)
 	}
 	b.add("work")
-	want := "NAME  PROVIDER   KIND  PLAN  ORDER  DRAINING  OVERAGE  BASE-URL  ADDED\n" +
+	want := "NAME  PROVIDER   KIND  PLAN  ORDER  DRAINING  OVERAGE  SENT-FOR  BASE-URL  ADDED\n" +
 		"work  anthropic  key   -     1      -         -        -         -         2027-03-04\n"
 	if diff := cmp.Diff(want, b.must("account", "list").stdout); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
