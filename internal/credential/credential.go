@@ -92,6 +92,9 @@ func (c Credential) Expired(now time.Time) bool {
 	return !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
 }
 
+// Hide has package hidden remember the secrets anew, before it could forget them for newer ones.
+func (c Credential) Hide() { hidden.Remember(c.Key.text, c.Access.text, c.Refresh.text) }
+
 // plain is the sealed form: the only encoding that carries the secrets.
 type plain struct {
 	Key       string    `json:"key,omitempty"`
@@ -109,7 +112,7 @@ type plain struct {
 
 // Plaintext encodes the credential with its secrets, for sealing.
 func (c Credential) Plaintext() ([]byte, error) {
-	hidden.Remember(c.Key.text, c.Access.text, c.Refresh.text)
+	c.Hide()
 	return json.Marshal(plain{
 		c.Key.text, c.Access.text, c.Refresh.text, c.IssuedAt, c.ExpiresAt, c.ClientID, c.Scopes, c.Principal, c.Scope, c.BaseURL, c.Generation,
 	})

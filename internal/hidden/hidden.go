@@ -11,6 +11,7 @@ package hidden
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ const (
 	// shortest is the least that is recognized, in bytes.
 	shortest = 8
 	// most bounds how many secrets are remembered. Logins are renewed every few hours; what
-	// was replaced long ago is forgotten first.
+	// nobody has opened or sealed for the longest time is forgotten first.
 	most = 4096
 )
 
@@ -31,7 +32,7 @@ const mark = "[secret]"
 // a new one.
 var known struct {
 	mu    sync.Mutex
-	order []string // oldest first, in small letters
+	order []string // in small letters; what was remembered longest ago is first
 	index atomic.Pointer[index]
 }
 
@@ -42,7 +43,8 @@ type index struct {
 	begin  map[[shortest]byte][]string
 }
 
-// Remember takes secrets that the process holds; empty and short ones are passed over.
+// Remember takes secrets that the process holds; empty and short ones are passed over. To
+// remember one again keeps it from being forgotten before others.
 func Remember(secrets ...string) {
 	for _, s := range secrets {
 		if len(s) < shortest {
@@ -68,12 +70,10 @@ func small(text []byte) []byte {
 }
 
 func remember(s string) {
-	if known.index.Load().has(s) {
-		return
-	}
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if known.index.Load().has(s) {
+	if i := slices.Index(known.order, s); i >= 0 {
+		known.order = append(slices.Delete(known.order, i, i+1), s)
 		return
 	}
 	known.order = append(known.order, s)
@@ -86,18 +86,6 @@ func remember(s string) {
 		next.begin[b] = append(next.begin[b], each)
 	}
 	known.index.Store(next)
-}
-
-func (i *index) has(s string) bool {
-	if i == nil {
-		return false
-	}
-	for _, each := range i.begin[[shortest]byte([]byte(s[:shortest]))] {
-		if each == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Clean returns a text without the secrets that are remembered.

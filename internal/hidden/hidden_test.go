@@ -87,6 +87,30 @@ func TestManySecrets(t *testing.T) {
 	}
 }
 
+// A secret that is remembered again and again stays known, however many came after it, and
+// so do the ways in which it is spelled in JSON. What nobody remembers again is forgotten first.
+func TestSecretsInUseStay(t *testing.T) {
+	inUse := `in-use/"since"-the-start`
+	hidden.Remember("replaced-long-ago", inUse)
+	for i := range 5000 {
+		hidden.Remember(fmt.Sprintf("renewed-token-%d", i))
+		if i%1000 == 0 {
+			hidden.Remember(inUse)
+		}
+	}
+	for text, want := range map[string]string{
+		inUse:                                  "[secret]",
+		`"in-use/\"since\"-the-start"`:         `"[secret]"`,
+		"replaced-long-ago":                    "replaced-long-ago",
+		"renewed-token-4999":                   "[secret]",
+		"the gateway answers without a secret": "the gateway answers without a secret",
+	} {
+		if got := hidden.Clean(text); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // No text, whatever stands in it, leaves with a secret.
 func FuzzClean(f *testing.F) {
 	f.Add("local-secret-key-0123456789", "a", "b")
