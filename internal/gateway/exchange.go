@@ -429,7 +429,7 @@ func (x *exchange) place(plan func(placement.Situation) placement.Plan) placemen
 		}
 	}
 	var p placement.Plan
-	x.g.placements.pick(x.sit.Candidates, func(cs []pick.Candidate) (int, bool) {
+	x.g.placements.pick(x.g.now(), x.sit.Candidates, func(cs []pick.Candidate) (int, bool) {
 		x.sit.Candidates = cs
 		p = plan(x.sit)
 		return p.Chosen, places(p)

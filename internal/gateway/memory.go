@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/credential"
@@ -36,6 +37,11 @@ func (c *credentialCache) put(id account.ID, h heldCredential) {
 	if old, ok := c.open[id]; !ok || h.Generation > old.Generation || (h.Generation == old.Generation && h.revision >= old.revision) {
 		c.open[id] = h
 	}
+	// Only newer secrets push older ones out of package hidden. With each that comes, those
+	// that are still in use are remembered anew.
+	for _, held := range c.open {
+		held.Hide()
+	}
 }
 
 // missing returns the ids whose credential is not in memory.
@@ -51,7 +57,16 @@ func (c *credentialCache) missing(ids []account.ID) []account.ID {
 	return out
 }
 
-// hold opens sealed credentials into memory.
+// keep drops the credentials of accounts that are not among those given.
+func (c *credentialCache) keep(accounts []account.Account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.open, func(id account.ID, _ heldCredential) bool {
+		return !slices.ContainsFunc(accounts, func(a account.Account) bool { return a.ID == id })
+	})
+}
+
+// hold opens sealed credentials into memory, and drops those of accounts that were removed.
 func (x *exchange) hold(sealed map[account.ID]store.SealedRecord) error {
 	v := vault.Vault{Store: x.g.store, Box: x.box}
 	for id, record := range sealed {
@@ -60,6 +75,9 @@ func (x *exchange) hold(sealed map[account.ID]store.SealedRecord) error {
 			return fmt.Errorf("open the credential of an account: %w", err)
 		}
 		x.g.credentials.put(id, heldCredential{c, record.Revision})
+	}
+	if len(sealed) > 0 {
+		x.g.credentials.keep(x.config.Accounts)
 	}
 	return nil
 }
@@ -92,34 +110,59 @@ func (x *exchange) rereadCredential(id account.ID) (credential.Credential, bool,
 // next picks make up for.
 type placements struct {
 	mu   sync.Mutex
-	seen map[account.ID]int64
+	seen map[account.ID]placedCount
 }
 
+// placedCount is how many conversations an account has by this process's knowledge.
+type placedCount struct {
+	n int64
+	// agreed is when the store last had as many, or when the count began.
+	agreed time.Time
+}
+
+// aheadFor is how long this process's count may be above the store's. A placement is in the
+// store within the time of a call; a count that stays above belongs to an account that was
+// removed, or whose count the owner's new login began anew.
+const aheadFor = time.Minute
+
 // pick chooses with counts that include this process's own, and counts the choice.
-func (p *placements) pick(cs []pick.Candidate, choose func([]pick.Candidate) (int, bool)) {
+func (p *placements) pick(now time.Time, cs []pick.Candidate, choose func([]pick.Candidate) (int, bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, c := range cs {
+		if own, ok := p.seen[c.Account.ID]; ok && c.Placed >= own.n {
+			p.seen[c.Account.ID] = placedCount{c.Placed, now}
+		}
+	}
+	maps.DeleteFunc(p.seen, func(_ account.ID, own placedCount) bool { return now.Sub(own.agreed) > aheadFor })
 	for i := range cs {
-		cs[i].Placed = max(cs[i].Placed, p.seen[cs[i].Account.ID])
+		cs[i].Placed = max(cs[i].Placed, p.seen[cs[i].Account.ID].n)
 	}
 	i, counts := choose(cs)
 	if !counts {
 		return
 	}
 	if p.seen == nil {
-		p.seen = map[account.ID]int64{}
+		p.seen = map[account.ID]placedCount{}
 	}
-	p.seen[cs[i].Account.ID] = cs[i].Placed + 1
+	own := p.seen[cs[i].Account.ID]
+	if own.agreed.IsZero() {
+		own.agreed = now
+	}
+	own.n = cs[i].Placed + 1
+	p.seen[cs[i].Account.ID] = own
 }
 
 // correct takes the store's count.
-func (p *placements) correct(id account.ID, n int64) {
+func (p *placements) correct(now time.Time, id account.ID, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
-		p.seen = map[account.ID]int64{}
+		p.seen = map[account.ID]placedCount{}
 	}
-	p.seen[id] = max(p.seen[id], n)
+	if n >= p.seen[id].n {
+		p.seen[id] = placedCount{n, now}
+	}
 }
 
 // maxKept bounds the conversations whose counts wait for a touch.

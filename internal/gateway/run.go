@@ -91,7 +91,7 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		x.g.placements.correct(id, n)
+		x.g.placements.correct(x.g.now(), id, n)
 		if !ours {
 			x.sit.Candidates[i].Placed = n
 			*p = x.replan()
@@ -122,7 +122,7 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 	if !p.Trial {
 		x.beside("count a placement", func(ctx context.Context) error {
 			n, _, err := x.g.store.Place(ctx, id, 0)
-			x.g.placements.correct(id, n)
+			x.g.placements.correct(x.g.now(), id, n)
 			return err
 		})
 	}
