@@ -7,5 +7,8 @@ import (
 	"os"
 )
 
-// lock is not there on this system: nothing can be told of others.
+// lock and free need a lock that ends with its process, which this system does not have here:
+// nothing is known of other processes.
 func lock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+func free(*os.File) (bool, error) { return false, errors.ErrUnsupported }

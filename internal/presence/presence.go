@@ -14,7 +14,6 @@ package presence
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,15 +67,42 @@ func (d *Directory) Announce(name string) error {
 		return fmt.Errorf("announce a process: %w", err)
 	}
 	d.tidy()
-	f, err := os.OpenFile(d.file(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := announce(d.file(name))
 	if err != nil {
 		return fmt.Errorf("announce a process: %w", err)
 	}
-	if ours, err := lock(f); err != nil || !ours {
-		return errors.Join(fmt.Errorf("announce a process: it cannot be locked: %w", errors.Join(err, fs.ErrExist)), f.Close(), os.Remove(f.Name()))
-	}
 	d.held[name] = f
 	return nil
+}
+
+// errLooked: another process looked at the file at the instant at which it was to be locked.
+var errLooked = errors.New("the lock of its new file is taken: another process was looking at it")
+
+// announce makes a file and locks it. Between the two another process may look at the file,
+// which has a shared lock of it for that instant; the file is then made once more.
+func announce(file string) (*os.File, error) {
+	f, err := makeLocked(file)
+	if errors.Is(err, errLooked) {
+		return makeLocked(file)
+	}
+	return f, err
+}
+
+func makeLocked(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := lock(f)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("lock %s: %w", file, err)
+	case !ours:
+		err = errLooked
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close(), os.Remove(file))
 }
 
 // Leave ends Announce.
@@ -111,10 +137,10 @@ func look(file string) Standing {
 		return Unknown
 	}
 	defer f.Close() // which ends the lock
-	switch free, err := lock(f); {
+	switch gone, err := free(f); {
 	case err != nil:
 		return Unknown
-	case free:
+	case gone:
 		return Gone
 	}
 	return Here

@@ -3,10 +3,13 @@ package presence_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -103,6 +106,87 @@ func TestOurselves(t *testing.T) {
 			t.Errorf("%q was taken for a name", name)
 		}
 	}
+}
+
+// Processes that look at once do not take each other for the one that they look for.
+func TestLookersDoNotSeeEachOther(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gone.lock")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	if got := presence.In(dir).Look("gone"); got != presence.Gone {
+		t.Errorf("while another looks: got %d, want %d: nobody holds it", got, presence.Gone)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				if got := presence.In(dir).Look("gone"); got != presence.Gone {
+					t.Errorf("eight lookers: got %d, want %d", got, presence.Gone)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A name that is taken is refused with an error of that kind, and a failure of another kind
+// is not: the caller can tell them apart.
+func TestErrorsOfAnnounce(t *testing.T) {
+	dir := t.TempDir()
+	if err := presence.In(dir).Announce("us"); err != nil {
+		t.Fatal(err)
+	}
+	if err := presence.In(dir).Announce("us"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: got %v, want %v", err, fs.ErrExist)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := presence.In(file).Announce("us"); err == nil || errors.Is(err, fs.ErrExist) {
+		t.Errorf("a directory that cannot be made: got %v, want an error other than %v", err, fs.ErrExist)
+	}
+}
+
+// Whoever announces itself while others look at its file succeeds, or says that they looked.
+func TestAnnounceWhileOthersLook(t *testing.T) {
+	dir := t.TempDir()
+	d := presence.In(dir)
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					presence.In(dir).Look("us")
+				}
+			}
+		})
+	}
+	for range 200 {
+		if err := d.Announce("us"); errors.Is(err, fs.ErrExist) {
+			t.Errorf("got %v: nobody else has the name", err)
+		}
+		if err := d.Leave("us"); err != nil {
+			t.Error(err)
+		}
+	}
+	close(ended)
+	all.Wait()
 }
 
 // What processes left that are gone is removed, a day later, by the next; what one holds stays.
