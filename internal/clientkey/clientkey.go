@@ -64,6 +64,9 @@ func base62(n *big.Int, width int) string {
 	return string(digits)
 }
 
+// LooksLike reports whether a text begins as client keys do.
+func LooksLike(text string) bool { return strings.HasPrefix(text, prefix) }
+
 // WellFormed reports whether a text is a client key by its form: made by New or
 // FromSeed, here or elsewhere.
 func WellFormed(text string) bool {

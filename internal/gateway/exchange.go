@@ -331,7 +331,7 @@ func (x *exchange) readStore() bool {
 	}
 	var ok bool
 	if x.key, ok = x.config.key(x.hashes); !ok { // revoked since we last looked
-		x.refuse(unauthorized())
+		x.refuse(unauthorized(unknownKey))
 		return false
 	}
 	x.report.storeFor = g.now().Sub(now)

@@ -7,16 +7,17 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"holdfast/internal/body"
 	"holdfast/internal/clientkey"
 	"holdfast/internal/coding"
+	"holdfast/internal/credential"
 )
 
-// shown are the secrets that a request shows, in either place, that have the form of a
-// client key. What stands beside a valid key is ignored.
+// shown are the secrets that a request shows, in either place.
 func shown(h http.Header) []string {
 	var secrets []string
 	for _, v := range h["Authorization"] {
@@ -28,21 +29,16 @@ func shown(h http.Header) []string {
 	for _, v := range h["X-Api-Key"] {
 		secrets = append(secrets, strings.TrimSpace(v))
 	}
-	formed := secrets[:0]
-	for _, s := range secrets {
-		if clientkey.WellFormed(s) {
-			formed = append(formed, s)
-		}
-	}
-	return formed
+	return secrets
 }
 
 // authenticate finds who calls, by the newest configuration in memory; readStore checks again
 // against the store's. A text that is not a client key by its form costs no read.
 func (x *exchange) authenticate() bool {
 	secrets := shown(x.r.Header)
-	if len(secrets) == 0 {
-		x.refuse(unauthorized())
+	formed := slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return !clientkey.WellFormed(s) })
+	if len(formed) == 0 { // what stands beside a valid key is ignored
+		x.refuse(unauthorized(whatCame(secrets)))
 		return false
 	}
 	var err error
@@ -50,7 +46,7 @@ func (x *exchange) authenticate() bool {
 		x.storeFailed(err)
 		return false
 	}
-	for _, s := range secrets {
+	for _, s := range formed {
 		x.hashes = append(x.hashes, clientkey.Hash(x.box, s))
 	}
 	if x.config = x.g.catalog.current.Load(); x.config != nil {
@@ -65,9 +61,31 @@ func (x *exchange) authenticate() bool {
 	}
 	var ok bool
 	if x.key, ok = x.config.key(x.hashes); !ok {
-		x.refuse(unauthorized())
+		x.refuse(unauthorized(unknownKey))
 	}
 	return ok
+}
+
+// unknownKey is why a text that has a client key's form is none.
+const unknownKey = "this one is not known here: it was revoked, or made for another gateway"
+
+// whatCame says what a client showed in place of a client key. It repeats nothing of that.
+func whatCame(secrets []string) string {
+	for _, s := range secrets {
+		look, known := credential.LookOf(s)
+		switch {
+		case clientkey.LooksLike(s):
+			return "what came begins as one and is mistyped, cut, or an example"
+		case known:
+			return "what came looks like " + look.What + ", which belongs into the gateway (`holdfast account add`) and not into its clients"
+		case strings.HasPrefix(s, "$"):
+			return "what came looks like the name of a variable that was not filled in"
+		}
+	}
+	if len(secrets) > 0 && secrets[0] != "" {
+		return "what came is something else"
+	}
+	return "there was none"
 }
 
 // Bounds of reading a request.

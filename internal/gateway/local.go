@@ -132,7 +132,7 @@ func (x *exchange) status() {
 	}
 	var ok bool
 	if x.key, ok = x.config.key(x.hashes); !ok || !x.key.Admin {
-		r := unauthorized()
+		r := unauthorized(unknownKey)
 		if ok {
 			r.Status = http.StatusForbidden
 		}

@@ -68,11 +68,11 @@ func plainRefusal(r provider.Refusal) (http.Header, []byte) {
 }
 
 // unauthorized does not name the header of Anthropic's keys: where a message does, Claude
-// Code shows words of its own in its place.
-func unauthorized() provider.Refusal {
+// Code shows words of its own in its place. why says what came instead of a client key.
+func unauthorized(why string) provider.Refusal {
 	return provider.Refusal{
 		Kind: provider.Unauthorized, Status: http.StatusUnauthorized,
-		Message: "holdfast: no valid client key was sent. Send one as the bearer token or as the API key; `holdfast key create NAME` makes one.",
+		Message: "holdfast: no valid client key was sent: " + why + ". Send a client key of holdfast's as the bearer token or as the API key; `holdfast key create NAME` makes one.",
 	}
 }
 

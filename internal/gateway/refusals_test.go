@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"holdfast/internal/clientkey"
 )
 
 // TestRefusalsSayNotToRetry is field case should-retry: at every route, with a provider or
@@ -56,4 +58,40 @@ func TestRefusalsSpeakTheDialectOfTheirPath(t *testing.T) {
 			t.Errorf("%s: got %s, want %s…", path, r.body, begin)
 		}
 	}
+}
+
+// TestWhatCameInPlaceOfAClientKey is field case provider-key-as-client-key: a 401 says what
+// was shown, as far as its beginning tells, and repeats nothing of it.
+func TestWhatCameInPlaceOfAClientKey(t *testing.T) {
+	b := threeProviders(t)
+	for shown, want := range map[string]string{
+		"":                                   "there was none",
+		"sk-ant-api03-SECRET":                "an API key of Anthropic",
+		"sk-ant-oat01-SECRET":                "the access token of a Claude login",
+		"sk-proj-SECRET":                     "an API key of OpenAI",
+		"xai-SECRET":                         "an API key of xAI",
+		"eyJhbGciOiJSUzI1NiJ9.SECRET.SECRET": "the access token of a login",
+		"hf_SECRET":                          "mistyped, cut, or an example",
+		"$HOLDFAST_SECRET":                   "a variable that was not filled in",
+		"SECRET":                             "something else",
+		clientkey.FromSeed([]byte("SECRET")).Reveal(): "revoked, or made for another gateway",
+	} {
+		for _, path := range []string{"/v1/messages", "/v1/responses", "/xai/v1/chat/completions", "/_holdfast/status.json"} {
+			for name, header := range map[string]http.Header{
+				"as bearer": {"Authorization": {"Bearer " + shown}}, "as API key": {"Authorization": nil, "X-Api-Key": {shown}},
+			} {
+				method := "POST"
+				if strings.HasPrefix(path, "/_holdfast") {
+					method = "GET"
+				}
+				r := b.do(ask{method: method, path: path, header: header})
+				if r.status != http.StatusUnauthorized || !strings.Contains(r.body, want) || !strings.Contains(r.body, "holdfast key create NAME") ||
+					strings.Contains(r.body, "SECRET") || shown != "" && strings.Contains(r.body, shown) || strings.Contains(strings.ToLower(r.body), "x-api-key") {
+					t.Errorf("%s %s to %s: got %d %s, want a word on %q", shown, name, path, r.status, r.body, want)
+				}
+			}
+		}
+	}
+	// What stands beside a valid key is ignored.
+	b.served(ask{header: http.Header{"X-Api-Key": {"sk-ant-api03-SECRET"}}})
 }
