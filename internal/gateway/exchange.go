@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -230,6 +231,10 @@ func (x *exchange) forProvider(name account.Provider) {
 	if !x.authenticate() {
 		return
 	}
+	if _, ok := priority(x.r.Header); !ok {
+		x.refuse(badRequest("X-Holdfast-Priority has a value that means nothing. Send background, for a request that yields to interactive ones, or leave the header out."))
+		return
+	}
 	uploaded := x.g.now()
 	if !x.readBody() {
 		return
@@ -400,11 +405,32 @@ func (x *exchange) situation(v store.View) placement.Situation {
 	return s
 }
 
+// background is the one value of X-Holdfast-Priority.
+const background = "background"
+
+// priority is what a client asks for by X-Holdfast-Priority, in any case; empty for nothing.
+// It is false where that is a word which means nothing here.
+func priority(h http.Header) (string, bool) {
+	asked := ""
+	for _, line := range h["X-Holdfast-Priority"] {
+		for value := range strings.SplitSeq(line, ",") { // a Function URL joins lines so
+			switch value = strings.TrimSpace(value); {
+			case strings.EqualFold(value, background):
+				asked = background
+			case value != "":
+				return "", false
+			}
+		}
+	}
+	return asked, true
+}
+
 // background reports whether the request yields to interactive traffic. A client key's
 // mark or the client's own header says so; a known client's marks only where the owner
 // chose to heed them.
 func (x *exchange) background() bool {
-	return x.key.Background || x.r.Header.Get("X-Holdfast-Priority") == "background" ||
+	asked, _ := priority(x.r.Header)
+	return x.key.Background || asked == background ||
 		(x.req.KnownBackground && x.config.settings.YieldKnownBackground)
 }
 

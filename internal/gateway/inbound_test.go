@@ -94,6 +94,43 @@ func TestKeyForOneAccount(t *testing.T) {
 	}
 }
 
+// TestPriorityInAnySpelling is part of field case small-ones: the value of X-Holdfast-Priority
+// counts in any case, and one that means nothing is refused: ignored, it would have work that
+// was meant to yield spend what interactive work needs.
+func TestPriorityInAnySpelling(t *testing.T) {
+	b := threeProviders(t)
+	for _, name := range []string{"marlow", "tansy", "bracken"} {
+		b.fold(name, func(s account.State) account.State {
+			return s.Observe(reading(b.clock.now(), 0.9, 0.9), 0, account.Rules{})
+		})
+	}
+	for _, tt := range []struct {
+		values []string
+		want   int
+	}{
+		{[]string{"background"}, 429},
+		{[]string{"Background"}, 429},
+		{[]string{" BACKGROUND "}, 429},
+		{[]string{"background, background"}, 429},
+		{[]string{"", "background"}, 429},
+		{[]string{""}, 200},
+		{[]string{"backgroud"}, 400},
+		{[]string{"high"}, 400},
+		{[]string{"background", "high"}, 400},
+	} {
+		for _, path := range []string{"/v1/messages", "/openai/v1/responses", "/xai/v1/chat/completions"} {
+			sent := b.sent()
+			r := b.do(ask{path: path, header: http.Header{"X-Holdfast-Priority": tt.values}})
+			if r.status != tt.want || (b.sent() > sent) != (tt.want == 200) {
+				t.Errorf("%q to %s: got %d after %d sends: %s, want %d", tt.values, path, r.status, b.sent()-sent, r.body, tt.want)
+			}
+			if tt.want == 400 && (r.errorKind() != "bad_request" || !strings.Contains(r.body, "Send background") || strings.Contains(r.body, "high")) {
+				t.Errorf("%q to %s: got %s", tt.values, path, r.body)
+			}
+		}
+	}
+}
+
 // TestBackgroundYields is field case background-label-and-starvation: a client key or a header
 // makes a request yield, and what is interactive is served.
 func TestBackgroundYields(t *testing.T) {
