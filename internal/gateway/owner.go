@@ -234,7 +234,8 @@ type objects struct {
 	wanted bool // the answer may tell of some
 	read   bool // a whole body was
 	found  []provider.Object
-	writes sync.WaitGroup
+	// writes are those under way that note objects of this answer, ours and other answers'.
+	writes []*noting
 	// page reads a page of a listing; nil where the answer is none. keep is that of its objects.
 	page *page.Reader
 	keep time.Duration
@@ -284,19 +285,28 @@ func (o *objects) body(whole []byte) {
 	o.found = o.x.prov.BodyMade(o.x.r.Method, o.x.route.Path, o.x.facts, whole)
 }
 
+// noteWithin is how long an answer is kept back until the owners of its objects are stored.
+// The writes go on beside it; that a client uses an id within that time, while the store
+// hangs, is less likely than that it gives up on an answer that does not end.
+const noteWithin = time.Second
+
 // note writes what was found beside the answer, one conditional write for each object that
-// is not known yet. It waits for the writes if told to.
+// is not known yet. It waits for the writes if told to, for up to noteWithin.
 func (o *objects) note(wait bool) {
 	x := o.x
 	a := x.sit.Candidates[o.i].Account
 	for _, found := range o.found {
 		key, now := owner.Key(x.name, found.ID), x.g.now()
-		if x.knows(key) || !x.g.told.first(key, now) {
+		if x.knows(key) {
 			continue
 		}
-		o.writes.Add(1)
+		w, first := x.g.told.first(key, now)
+		o.writes = append(o.writes, w)
+		if !first {
+			continue
+		}
 		x.beside("note an owner", func(ctx context.Context) error {
-			defer o.writes.Done()
+			defer close(w.done)
 			_, _, err := x.g.store.ClaimOwner(ctx, key, owner.New(a, found.Keep, now), now)
 			if err != nil {
 				x.g.told.forget(key)
@@ -306,8 +316,24 @@ func (o *objects) note(wait bool) {
 	}
 	o.found = nil
 	if wait {
-		o.writes.Wait()
+		o.await()
 	}
+}
+
+// await waits for the writes under way, for up to noteWithin or until the client has left.
+func (o *objects) await() {
+	if len(o.writes) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(o.x.r.Context(), noteWithin)
+	defer cancel()
+	for _, w := range o.writes {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+		}
+	}
+	o.writes = nil
 }
 
 // knows reports whether the owner of an object was read with the request.
@@ -327,25 +353,33 @@ const (
 	toldFor = time.Hour
 )
 
-// objectsTold remembers the objects that this process noted not long ago, so that an
-// answer that tells of them again costs no write.
-type objectsTold struct {
-	mu sync.Mutex
-	at map[string]time.Time
+// noting is the write that notes the owner of an object.
+type noting struct {
+	at   time.Time
+	done chan struct{} // closed once the write is over
 }
 
-// first reports whether the object was not noted lately, and remembers it.
-func (o *objectsTold) first(key string, now time.Time) bool {
+// objectsTold remembers the objects that this process noted not long ago, so that a further
+// answer that names them costs no write.
+type objectsTold struct {
+	mu sync.Mutex
+	at map[string]*noting
+}
+
+// first reports whether the object was not noted lately, and remembers it. The caller then
+// writes, and closes done; every other caller gets the same write, which may be under way.
+func (o *objectsTold) first(key string, now time.Time) (w *noting, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if at, ok := o.at[key]; ok && now.Sub(at) < toldFor {
-		return false
+	if w, ok := o.at[key]; ok && now.Sub(w.at) < toldFor {
+		return w, false
 	}
 	if o.at == nil || len(o.at) >= maxTold {
-		o.at = map[string]time.Time{} // to note one twice costs a write, no more
+		o.at = map[string]*noting{} // to note one twice costs a write, no more
 	}
-	o.at[key] = now
-	return true
+	w = &noting{now, make(chan struct{})}
+	o.at[key] = w
+	return w, true
 }
 
 func (o *objectsTold) forget(key string) {

@@ -528,6 +528,115 @@ func TestNotedBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// hung keeps writes of owners until they are let go or their time is up.
+type hung struct {
+	store.Backend
+	began, let chan struct{}
+	once       sync.Once
+	ended      atomic.Bool // a write of an owner is over
+}
+
+func (h *hung) Put(ctx context.Context, r store.Record, c store.Condition) (store.Record, error) {
+	if r.Kind != store.KindOwner {
+		return h.Backend.Put(ctx, r, c)
+	}
+	h.once.Do(func() { close(h.began) })
+	select {
+	case <-h.let:
+	case <-ctx.Done():
+	}
+	defer h.ended.Store(true)
+	if err := ctx.Err(); err != nil {
+		return store.Record{}, err
+	}
+	return h.Backend.Put(ctx, r, c)
+}
+
+// heard sees what a client hears of the end of an answer.
+type heard struct {
+	http.ResponseWriter
+	end func()
+}
+
+func (w heard) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"completed"`)) {
+		w.end()
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w heard) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A store that hangs keeps no client from the end of its answer for as long as a write may
+// take: the owner is noted beside it.
+func TestEndDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	for name, script := range map[string]upstreamtest.Script{"whole": makes("resp_1"), "stream": makesStream("resp_1")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := keyBench(t, account.OpenAI, "tansy", "thistle")
+			h := &hung{Backend: b.backend(), began: make(chan struct{}), let: make(chan struct{})}
+			g, _ := b.process(store.New(h), nil)
+			var late atomic.Bool
+			var once sync.Once
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				g.ServeHTTP(heard{w, func() { once.Do(func() { late.Store(h.ended.Load()); close(h.let) }) }}, r)
+			}))
+			t.Cleanup(server.Close)
+			b.account("tansy").Queue(script)
+			a := respond("x")
+			a.url = server.URL
+			b.served(a)
+			if late.Load() {
+				t.Error("got the end once the write had used up its time, want it before")
+			}
+			if r := b.recordedAs(account.OpenAI, "resp_1"); r.Account != "acc-tansy" {
+				t.Errorf("got %+v, want the owner that was noted after all", r)
+			}
+		})
+	}
+}
+
+// Two answers that come at once and name the same new object both keep their end back until
+// its owner is noted, though only one of them writes it.
+func TestBothAnswersAreNotedBeforeTheirEnd(t *testing.T) {
+	b := keyBench(t, account.OpenAI, "tansy")
+	h := &hung{Backend: b.backend(), began: make(chan struct{}), let: make(chan struct{})}
+	g, _ := b.process(store.New(h), nil)
+	var late atomic.Int64
+	second := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.ServeHTTP(heard{w, func() {
+			if !h.ended.Load() {
+				late.Add(1)
+			}
+		}}, r)
+	}))
+	t.Cleanup(server.Close)
+	b.account("tansy").OnPath("/v1/batches/batch_1", func(r *upstreamtest.Request) upstreamtest.Answer {
+		select {
+		case <-h.began: // the first answer's write is under way
+			close(second)
+		default:
+		}
+		return jsonAnswer(http.StatusOK, nil, `{"id":"batch_1","status":"completed","output_file_id":"file-out"}`)(r)
+	})
+	ask := plainAsk("GET", "/openai/v1/batches/batch_1", "")
+	ask.url = server.URL
+	var all sync.WaitGroup
+	all.Go(func() { b.served(ask) })
+	<-h.began
+	all.Go(func() { b.served(ask) })
+	<-second
+	select { // the second answer is on its way: were it not kept back, it would be heard by now
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(h.let)
+	all.Wait()
+	if n := late.Load(); n != 0 {
+		t.Errorf("got %d of 2 ends told before the owner was noted", n)
+	}
+}
+
 // No id of an object is written anywhere as it is.
 func TestIDsOfObjectsAreNotStored(t *testing.T) {
 	b := keyBench(t, account.OpenAI, "tansy")
