@@ -235,7 +235,7 @@ func (c *cli) accountRemove() *cobra.Command {
 					c.say("Client key %s may no longer use account %s, only the others it was given.", key, args[0])
 				}
 				if err := forget(ctx, d, gone.ID); err != nil {
-					return fmt.Errorf("account %s is removed and not used any more, but its sealed credential is still in the store: %w", args[0], err)
+					return fmt.Errorf("account %s is removed and not used any more, but its sealed credential is still in the store, where nothing uses it; to be sure, revoke it at its provider: %w", args[0], err)
 				}
 				c.say("Account %s is removed, with its credential and what was learnt of it.", args[0])
 				c.removeAlarm(ctx, d, args[0])

@@ -159,7 +159,7 @@ func TestAccountAddRefuses(t *testing.T) {
 		{"base URL of our own", 2, "where holdfast itself listens", add("--key-env", "KEY", "--base-url", "http://LOCALHOST:8787/")},
 		{"import of a pipe", 1, "is a pipe or a device", add("--import", pipe)},
 		{"import of a device", 1, "is a pipe or a device", add("--import", "/dev/null")},
-		{"import of a directory", 1, "is a directory", add("--import", filepath.Dir(b.dir))},
+		{"import of a directory", 1, "is a folder; name the credential file in it", add("--import", filepath.Dir(b.dir))},
 		{"import of a broken file", 1, "no JSON object", add("--import", broken)},
 		{"import without a login", 1, "MCP servers only", add("--import", mcp)},
 		{"import of an expired login", 1, "expired at 2027-03-04T10:00:00Z and the file holds no refresh token", add("--import", expired)},

@@ -94,6 +94,9 @@ func Run(ctx context.Context, args []string, o Options) int {
 	text := oneLine(err.Error())
 	var usage usageError
 	var invalid catalog.Invalid
+	if errors.As(err, &invalid) {
+		text = c.asTyped(text)
+	}
 	if errors.As(err, &usage) || errors.As(err, &invalid) {
 		fmt.Fprintln(o.Stderr, "holdfast: "+hidden.Clean(text))
 		return wrongUsage

@@ -41,6 +41,7 @@ func TestUsage(t *testing.T) {
 		{"no command `holdfast settings frob`", []string{"settings", "frob"}},
 		{"needs KEY and VALUE", []string{"settings", "set"}},
 		{"say for which provider and model", []string{"pick", "--provider", "anthropic"}},
+		{"give --demo or --try", []string{"serve", "--demo", "--try"}},
 		{"`holdfast explain` is not there yet:", []string{"explain", "req_1"}},
 		{"no command `holdfast check`", []string{"check"}},
 		{"no command `holdfast account forecast`", []string{"account", "forecast"}},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ const longestKey = 16 << 10
 func (c *cli) keyFromStdin() (string, error) {
 	text, err := io.ReadAll(io.LimitReader(c.Stdin, longestKey+1))
 	if err != nil {
-		return "", fmt.Errorf("read the key from standard input: %w", err)
+		return "", fmt.Errorf("read the key from standard input: %w; give it through a pipe, or in an environment variable with --key-env", err)
 	}
 	return headerSafe(string(text), "standard input")
 }
@@ -146,9 +147,9 @@ func headerSafe(text, from string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-		return "", fmt.Errorf("%s is empty; it should hold the key", from)
+		return "", fmt.Errorf("%s is empty; put the key into it, and run this again", from)
 	case len(text) > longestKey || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", fmt.Errorf("%s does not hold one key: a key is one word of printable characters", from)
+		return "", fmt.Errorf("%s does not hold one key: a key is one word of printable characters; put the key alone into it, and run this again", from)
 	}
 	return text, nil
 }
@@ -195,17 +196,25 @@ func readFile(name string) ([]byte, error) {
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a pipe or a device and not a file; save the login to a file that only you can read, and import that", name) // a pipe may never end
 	}
+	if err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder; name the credential file in it, such as %s", name, filepath.Join(name, "auth.json"))
+	}
 	var f *os.File
 	if err == nil {
 		f, err = os.Open(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the credential file: %w", err)
+		return nil, unreadable(err)
 	}
 	defer f.Close()
 	file, err := io.ReadAll(io.LimitReader(f, largestFile))
 	if err != nil {
-		return nil, fmt.Errorf("read the credential file: %w", err)
+		return nil, unreadable(err)
 	}
 	return file, nil
+}
+
+// unreadable says what to do about a credential file that cannot be read.
+func unreadable(err error) error {
+	return fmt.Errorf("read the credential file: %w; copy it to where you can read it, and import the copy", err)
 }

@@ -75,7 +75,7 @@ func (c *cli) open(ctx context.Context) (_ *data, closing func() error, err erro
 	}
 	empty, err := os.MkdirTemp("", "holdfast-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("there is no holdfast data in %s yet: %w", dir, err)
+		return nil, nil, fmt.Errorf("there is no holdfast data in %s yet, and no room for an empty one: %w; set TMPDIR to a folder that you can write to, or begin with `holdfast account add`", dir, err)
 	}
 	d, err := openData(ctx, empty)
 	return opened(d, err, func() error { return os.RemoveAll(empty) })
@@ -228,7 +228,7 @@ func (d *data) change(ctx context.Context, edit func(catalog.Catalog) (catalog.C
 		return edit(old)
 	})
 	if tried && errors.Is(err, store.ErrUnavailable) {
-		err = fmt.Errorf("whether the change was made is not known; look before you try again: %w", err)
+		err = fmt.Errorf("whether the change was made is not known; look with `holdfast account list`, `holdfast key list` or `holdfast settings` before you try again: %w", err)
 	}
 	return changed, err
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -34,5 +35,22 @@ func TestInvitationIsTheReadmes(t *testing.T) {
 	}
 	if seen < 17 {
 		t.Errorf("found %d lines only", seen)
+	}
+}
+
+// TestWhoReachesAListener is field case listening-everywhere: what other machines can reach is
+// said in words that a person can act on, for an address and for all of them.
+func TestWhoReachesAListener(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:8787": "", "[::1]:8787": "",
+		"[::]:8787":          "Other machines can reach port 8787 at every address of this one,",
+		"0.0.0.0:8787":       "Other machines can reach port 8787 at every address of this one,",
+		"192.168.1.7:8787":   "Other machines can reach 192.168.1.7:8787,",
+		"[fd00::1%en0]:8787": "Other machines can reach [fd00::1%en0]:8787,",
+	} {
+		at := netip.MustParseAddrPort(address)
+		if got := reachable(at); !strings.HasPrefix(got, want) || (got == "") != (want == "") || want != "" && !strings.Contains(got, "--addr 127.0.0.1:8787") {
+			t.Errorf("%s: got %q, want %q", address, got, want)
+		}
 	}
 }

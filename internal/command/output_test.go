@@ -27,6 +27,12 @@ func TestAdviceCanBePasted(t *testing.T) {
 		{[]string{"account", "check", "work", "--no-look"}, advised + "login work --key-env VARIABLE"},
 		{[]string{"account", "add", "work", "--provider", "anthropic", "--key-env", "KEY"}, advised + "login work"},
 		{[]string{"account", "drain", "nobody"}, advised + "list"},
+		{[]string{"account", "drain", "No Body"}, advised + "list"},
+		{[]string{"key", "revoke", "No Body"}, "bin/holdfast --data " + b.dir + " key list"},
+		{[]string{"settings", "set", "nothing", "1"}, "bin/holdfast --data " + b.dir + " settings"},
+		{[]string{"pick", "--provider", "anthropic"}, "bin/holdfast --data " + b.dir + " pick --provider anthropic --model MODEL"},
+		{[]string{"pick", "--provider", "xai", "--model", "grok-4.6"}, advised + "add NAME --provider xai --key-env VARIABLE"},
+		{[]string{"policy", "anthropic", "--threshold", "0.7"}, "bin/holdfast --data " + b.dir + " policy anthropic order --threshold 0.8"},
 	} {
 		var stdout, stderr bytes.Buffer
 		command.Run(t.Context(), append(b.place(), tt.args...), b.options(strings.NewReader(""), &stdout, &stderr))

@@ -44,7 +44,7 @@ func (c *cli) pickCommand() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if providerName == "" || model == "" {
-			return usageError("say for which provider and model, such as: holdfast pick --provider anthropic --model MODEL")
+			return usageError(c.asTyped("say for which provider and model, such as: holdfast pick --provider anthropic --model MODEL"))
 		}
 		if of.key != "" && of.conversation == "" {
 			return usageError("--key says whose conversation it is: add --conversation NAME")
@@ -187,7 +187,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model st
 	}
 	accounts, states := snap.Catalog.Of(p), store.Together(snap.Catalog.Accounts, snap.States)
 	if len(accounts) == 0 {
-		return explanation{}, fmt.Errorf("there is no account of %s; add one with `holdfast account add`", p)
+		return explanation{}, fmt.Errorf("there is no account of %s; add one with `holdfast account add NAME --provider %[1]s --key-env VARIABLE`", p)
 	}
 	wire := c.Providers[p]
 	path, header := inferencePaths[p], http.Header{}

@@ -240,7 +240,7 @@ func (c *cli) saveLogins(ctx context.Context, logins *refresh.Refresher) error {
 	var err error
 	for try := 0; logins.Unsaved() > 0; try++ {
 		if try == saveTries {
-			return fmt.Errorf("a login was renewed and could not be saved; it may have to be given again with `%s account login NAME`: %w", c.program(), errors.Join(err, errUnsaved))
+			return fmt.Errorf("a login was renewed and could not be saved; it may have to be given again with `holdfast account login NAME`: %w", errors.Join(err, errUnsaved))
 		}
 		if try > 0 {
 			timer := time.NewTimer(time.Second)

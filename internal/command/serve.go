@@ -49,6 +49,9 @@ func (c *cli) serveCommand() *cobra.Command {
 		if c.table != "" && (demo || try) {
 			return usageError("--demo and --try are for a first look on this machine alone; they do not go with --table")
 		}
+		if demo && try {
+			return usageError("give --demo or --try, not both: --demo is always the simulation, and --try is it only where you have no account")
+		}
 		return c.serve(cmd.Context(), address, demo, try)
 	}
 	return cmd
@@ -286,7 +289,23 @@ func urlOf(a net.Addr) string {
 
 // warnOfPublic says what it means to be reached from elsewhere.
 func (c *cli) warnOfPublic(a net.Addr) {
-	if at, err := netip.ParseAddrPort(a.String()); err == nil && !at.Addr().IsLoopback() {
-		c.say("Other machines can reach %s, and client keys and conversations travel there unencrypted. Put TLS in front, or listen on 127.0.0.1.", a)
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return
 	}
+	if text := reachable(at); text != "" {
+		c.say("%s", text)
+	}
+}
+
+// reachable says that other machines can reach a listener; empty where none can.
+func reachable(at netip.AddrPort) string {
+	where := at.String()
+	switch {
+	case at.Addr().IsLoopback():
+		return ""
+	case at.Addr().IsUnspecified():
+		where = fmt.Sprintf("port %d at every address of this one", at.Port())
+	}
+	return fmt.Sprintf("Other machines can reach %s, and client keys and conversations travel there unencrypted. Put TLS in front, or listen for this machine alone with --addr %s:%d.", where, "127.0.0.1", at.Port())
 }

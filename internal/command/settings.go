@@ -133,7 +133,7 @@ func (c *cli) policyCommand() *cobra.Command {
 		}
 		if len(args) == 1 {
 			if cmd.Flags().Changed("threshold") {
-				return usageError("--threshold goes with a rule: holdfast policy " + args[0] + " order --threshold " + strconv.FormatFloat(catalog.DefaultThreshold, 'g', -1, 64))
+				return usageError(c.asTyped("--threshold goes with a rule: holdfast policy " + args[0] + " order --threshold " + strconv.FormatFloat(catalog.DefaultThreshold, 'g', -1, 64)))
 			}
 			return c.showPolicy(cmd, p, *asJSON)
 		}

@@ -282,7 +282,7 @@ func TestAddAnswerLost(t *testing.T) {
 	// The credential, then the catalog: applied, cut off, and refused when tried again.
 	front.Next("UpdateItem", nil, awstest.ApplyAndCut, awstest.Lose)
 	r := b.run("account", "add", "home", "--provider", "anthropic", "--key-env", "KEY")
-	if want := "whether the change was made is not known; look before you try again"; r.code != 1 || !strings.Contains(r.stderr, want) {
+	if want := "whether the change was made is not known; look with `holdfast account list`, `holdfast key list` or `holdfast settings` before you try again"; r.code != 1 || !strings.Contains(r.stderr, want) {
 		t.Errorf("got status %d, %s want %q", r.code, r.stderr, want)
 	}
 	if got := b.order(); got != "work home" {

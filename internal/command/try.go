@@ -176,7 +176,7 @@ func (c *cli) sayWhoAnswers(all catalog.Catalog) {
 	if len(names) > 1 {
 		word = "accounts"
 	}
-	c.say("Answers are real, and are charged: %s %s. For the simulation: %s serve --demo", word, strings.Join(names, ", "), c.program())
+	c.say("Answers are real, and are charged: %s %s. For the simulation: holdfast serve --demo", word, strings.Join(names, ", "))
 }
 
 // prepareDemo starts the simulated provider and puts its accounts into data of their own.
