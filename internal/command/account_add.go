@@ -30,7 +30,8 @@ func (c *cli) accountAdd() *cobra.Command {
 			"Of an API key nobody is asked. A login is proved by one look at its usage, and renewed before if it has\n" +
 			"expired: one that the provider refuses is not added. --no-check leaves that to its first use.",
 		Example: "  holdfast account add work --provider anthropic --key-env ANTHROPIC_API_KEY\n" +
-			"  pass show anthropic | holdfast account add home --provider anthropic --key-stdin\n" +
+			"  holdfast account add team --provider openai --key-env OPENAI_API_KEY\n" +
+			"  pass show xai | holdfast account add xai --provider xai --key-stdin\n" +
 			"  holdfast account add max --provider anthropic --import ~/.claude/.credentials.json\n" +
 			"  holdfast account add chatgpt --provider openai --import ~/.codex/auth.json\n" +
 			"  holdfast account add grok --provider xai --import ~/.grok/auth.json",
