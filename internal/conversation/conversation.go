@@ -92,27 +92,10 @@ func Identify(clientKeyID string, p account.Provider, explicit string, r provide
 // name makes one spelling of a name; empty is no name.
 func name(text string) string {
 	text = strings.TrimSpace(text)
-	if isUUID(text) {
+	if provider.IsUUID(text) {
 		return strings.ToLower(text)
 	}
 	return text
-}
-
-// isUUID reports whether a text is written like a UUID (RFC 9562, section 4).
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; i == 8 || i == 13 || i == 18 || i == 23 {
-			if c != '-' {
-				return false
-			}
-		} else if !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // namespace is who speaks and to whom.

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"holdfast/internal/provider/dialect"
 	"net/http"
 	"strings"
 )
@@ -48,7 +49,7 @@ func readFailure(body []byte) failure {
 		if strings.HasPrefix(plain, "{") || strings.HasPrefix(plain, "<") {
 			return failure{}
 		}
-		return failure{message: plainText(plain)}
+		return failure{message: dialect.Plain(plain)}
 	}
 	var details struct {
 		ErrorCode text `json:"error_code"`
@@ -57,12 +58,8 @@ func readFailure(body []byte) failure {
 	return failure{
 		kind:    string(envelope.Error.Type),
 		code:    string(details.ErrorCode),
-		message: plainText(string(envelope.Error.Message)),
+		message: dialect.Plain(string(envelope.Error.Message)),
 	}
-}
-
-func plainText(message string) string {
-	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(message, "’", "'")))
 }
 
 // statusOf is the status that an error type has when it is an answer of its own. An

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"strings"
 
 	"holdfast/internal/provider"
 )
@@ -81,4 +82,10 @@ func encode(v any) []byte {
 		panic("dialect: structs of strings and numbers always encode: " + err.Error())
 	}
 	return b
+}
+
+// Plain is an error's message, or its code, in the one spelling that phrases are compared
+// with: in small letters, with straight apostrophes.
+func Plain(message string) string {
+	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(message, "’", "'")))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/internal/limits"
+	"holdfast/internal/provider/dialect"
 )
 
 // failure is a refusal in the provider's words, as far as it could be read.
@@ -127,7 +128,7 @@ func readFailure(body []byte, h http.Header) failure {
 		w.Code = text(headerCode(h))
 	}
 	f := failure{
-		kind: string(w.Type), code: string(w.Code), message: plainText(string(w.Message)),
+		kind: string(w.Type), code: string(w.Code), message: dialect.Plain(string(w.Message)),
 		resetsAt: w.ResetsAt, resetsIn: w.ResetsInSeconds, header: http.Header(envelope.Headers),
 	}
 	for _, n := range []number{envelope.StatusCode, envelope.Status} {
@@ -180,10 +181,6 @@ func (f *fields) UnmarshalJSON(b []byte) error {
 	}
 	*f = fields(h)
 	return nil
-}
-
-func plainText(message string) string {
-	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(message, "’", "'")))
 }
 
 var (

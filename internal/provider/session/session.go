@@ -16,6 +16,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"holdfast/internal/body"
+	"holdfast/internal/provider"
 )
 
 // Header is one in which clients name their session.
@@ -90,7 +93,7 @@ func ID(text string) string {
 	switch {
 	case len(text) > longestID:
 		return ""
-	case isUUID(text):
+	case provider.IsUUID(text):
 		return strings.ToLower(text)
 	}
 	return text
@@ -124,29 +127,30 @@ func OfUser(userID string) string {
 		}
 		id = userID[i+len(mark):]
 	}
-	if id = strings.TrimSpace(id); isUUID(id) {
+	if id = strings.TrimSpace(id); provider.IsUUID(id) {
 		return strings.ToLower(id)
 	}
 	return ""
 }
 
-// isUUID reports whether a text has the shape of a UUID, in either case.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return false
-			}
+// Of finds the client's own session, its sub-agent, and where the session was found: in the
+// header of one of the clients, else in the body. All are empty when the request names none.
+// The agent header means nothing beside another client's session.
+func Of(h http.Header, f body.Facts, clients ...[]Header) (id, agent, source string) {
+	id, in := Find(h, clients...)
+	switch {
+	case id != "":
+		if in.IsOf(ClaudeCode) {
+			agent = ID(h.Get(ClaudeCodeAgent))
 		}
+		return id, agent, in.Source
+	case ID(f.SessionID) != "":
+		return ID(f.SessionID), "", "client_metadata.session_id"
+	case ID(f.PromptCacheKey) != "":
+		return ID(f.PromptCacheKey), "", "prompt_cache_key"
 	}
-	return true
+	if id = OfUser(f.UserID); id != "" {
+		return id, ID(h.Get(ClaudeCodeAgent)), "metadata.user_id"
+	}
+	return "", "", ""
 }

@@ -3,6 +3,7 @@ package xai
 import (
 	"bytes"
 	"encoding/json"
+	"holdfast/internal/provider/dialect"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ func readFailure(body []byte) failure {
 	if f == (failure{}) && len(body) > 0 && !json.Valid(body) && body[0] != '{' && body[0] != '[' && body[0] != '<' && body[0] != '"' {
 		f.message = string(body)
 	}
-	f.code, f.message = plainText(f.code), plainText(f.message)
+	f.code, f.message = dialect.Plain(f.code), dialect.Plain(f.message)
 	if i := strings.LastIndex(f.message, mark); i >= 0 {
 		if word, _, ok := strings.Cut(f.message[i+len(mark):], "]"); ok && word != "" {
 			f.code = word
@@ -102,10 +103,6 @@ func (w *word) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return (*text)(w).UnmarshalJSON(b)
-}
-
-func plainText(message string) string {
-	return strings.ToLower(strings.TrimSpace(strings.ReplaceAll(message, "’", "'")))
 }
 
 // begins reports whether the message begins with one of the phrases. A message may go on

@@ -19,20 +19,5 @@ const (
 // beside a session (titles, summaries, permission checks) go with it. xAI's own
 // documentation asks every client for a conversation id.
 func sessionOf(h http.Header, f body.Facts) (id, agent, source string) {
-	id, in := session.Find(h, session.Grok, session.ClaudeCode, session.Opencode, session.Codex, session.Others)
-	switch {
-	case id != "":
-		if in.IsOf(session.ClaudeCode) {
-			agent = session.ID(h.Get(session.ClaudeCodeAgent))
-		}
-		return id, agent, in.Source
-	case session.ID(f.SessionID) != "":
-		return session.ID(f.SessionID), "", "client_metadata.session_id"
-	case session.ID(f.PromptCacheKey) != "":
-		return session.ID(f.PromptCacheKey), "", "prompt_cache_key"
-	}
-	if id = session.OfUser(f.UserID); id != "" { // Claude Code may speak the Messages dialect to xAI
-		return id, session.ID(h.Get(session.ClaudeCodeAgent)), "metadata.user_id"
-	}
-	return "", "", ""
+	return session.Of(h, f, session.Grok, session.ClaudeCode, session.Opencode, session.Codex, session.Others)
 }
