@@ -35,7 +35,7 @@ func (c Catalog) AddAccount(a account.Account) (Catalog, error) {
 func (c Catalog) heldElsewhere(a account.Account) error {
 	for _, other := range c.Accounts {
 		if a.SecretHash != "" && other.SecretHash == a.SecretHash && other.Name != a.Name && other.Provider == a.Provider && other.BaseURL == a.BaseURL {
-			return fmt.Errorf("account %q holds this credential already; use that account, or give another credential", other.Name)
+			return fmt.Errorf("account %q holds this credential already, for the same organization, project, workspace and host; use that account, or give another credential", other.Name)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (c Catalog) Reorder(p account.Provider, names []string) (Catalog, error) {
 		case a.Provider != p:
 			return Catalog{}, fmt.Errorf("account %q belongs to %s, not to %s; name accounts of one provider only", name, a.Provider, p)
 		case slices.Contains(names[:i], name):
-			return Catalog{}, Invalid(fmt.Sprintf("account %q is named twice", name))
+			return Catalog{}, Invalid(fmt.Sprintf("account %q is named twice; name each account once", name))
 		}
 		ordered = append(ordered, a)
 	}

@@ -62,7 +62,7 @@ func CheckBaseURL(text string) (string, error) {
 		return "", Invalid("a base URL carries no user name or password: the account's own credential is sent")
 	}
 	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
-		return "", Invalid("a base URL ends after the host and port: paths stay as the provider spells them")
+		return "", Invalid("a base URL ends after the host and port, and paths stay as the provider spells them: leave out what comes behind")
 	}
 	host, port := u.Host, u.Port()
 	if port != "" || strings.HasSuffix(u.Host, ":") {
