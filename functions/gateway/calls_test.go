@@ -34,7 +34,7 @@ func TestCalls(t *testing.T) {
 		why     string
 	}{
 		{"cold, new conversation", nil, turn, http.StatusOK, "new",
-			calls{"BatchGetItem": 3, "Decrypt": 1, "UpdateItem": 3}, "data key; catalog; pin, states and credentials; claim, placement, reading"},
+			calls{"BatchGetItem": 4, "Decrypt": 1, "UpdateItem": 5}, "data key; catalog; pin, states and credentials; claim, placement, reading; usage"},
 		{"pinned", nil, turn, http.StatusOK, "kept",
 			calls{"BatchGetItem": 1}, "pin and states"},
 		{"new conversation", nil, functiontest.Request{Session: "new"}, http.StatusOK, "new",

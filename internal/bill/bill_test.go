@@ -63,10 +63,10 @@ func TestCount(t *testing.T) {
 		}
 	}
 	want := map[string]operations{
-		"new conversation, cold process": {5, 1 + 5, 3}, // the configuration; then pin, states and credentials
+		"new conversation, cold process": {5 + 3, 1 + 5 + 2, 3 + 2}, // the configuration; then pin, states and credentials; usage
 		"new conversation":               {4, 4, 3},     // claim, placement, reading
 		"pinned":                         {1, 4, 0},
-		"pinned, touch due":              {2, 4, 1},
+		"pinned, touch due":              {2 + 3, 4 + 2, 1 + 2}, // a minute later, so that usage is written too
 		"pinned, reading changed":        {2, 4, 1},
 		"count_tokens":                   {1, 4, 0},
 		"pinned, account rejects":        {5, 4, 5}, // rejection, of a state that has grown over a kilobyte; move, placement, reading

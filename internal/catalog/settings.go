@@ -1,6 +1,10 @@
 package catalog
 
-import "time"
+import (
+	"time"
+
+	"holdfast/internal/usage"
+)
 
 // Settings are the figures in force, defaults and overrides together. Shares are
 // fractions.
@@ -27,4 +31,5 @@ type Settings struct {
 	ExpensiveModels      []string      // expensive_models: patterns
 	DefaultModels        []string      // default_models: patterns
 	YieldKnownBackground bool          // yield_known_background
+	Prices               []usage.Price // prices: the owner's own
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"holdfast/internal/usage"
 )
 
 // Bounds of the settings' values.
@@ -203,3 +205,35 @@ func toggle(name, fallback, about string, field func(*Settings) *bool) Setting {
 		show: func(s Settings) string { return strconv.FormatBool(*field(&s)) },
 	}
 }
+
+// priceList is a setting of models' prices.
+func priceList(name, fallback, about string, field func(*Settings) *[]usage.Price) Setting {
+	return Setting{
+		Name: name, Default: fallback, About: about,
+		Range: `up to 50 prices between commas, each MODEL=INPUT/CACHE_READ/CACHE_WRITE/OUTPUT in US dollars for a million tokens, such as "gpt-5.5*=1.25/0.125/1.25/10", or "" for none`,
+		parse: func(s *Settings, text string) bool {
+			var list []usage.Price
+			for item := range strings.SplitSeq(text, ",") {
+				if strings.TrimSpace(item) == "" {
+					continue
+				}
+				p, ok := usage.ParsePrice(item)
+				if !ok || len(p.Model) > longestText || len(list) == mostPrices {
+					return false
+				}
+				list = append(list, p)
+			}
+			*field(s) = list
+			return true
+		},
+		show: func(s Settings) string {
+			var all []string
+			for _, p := range *field(&s) {
+				all = append(all, p.String())
+			}
+			return strings.Join(all, ",")
+		},
+	}
+}
+
+const mostPrices = 50

@@ -165,7 +165,7 @@ func (c *cli) root() *cobra.Command {
 	root.Version = c.Build.String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.forecastCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
+		c.statusCommand(), c.forecastCommand(), c.usageCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
 		notYet("explain", "past choices are in the log only; `holdfast pick` explains the one it would make now"))
 	root.SetHelpCommand(helpCommand())
 	// A command that only holds others is no line of its own in the usage.

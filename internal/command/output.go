@@ -47,7 +47,7 @@ func (c *cli) say(format string, args ...any) {
 }
 
 // advised is a command line within a sentence, one that works on the data.
-var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|forecast|switches|poll|pick|serve)\b`)
+var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|forecast|usage|switches|poll|pick|serve)\b`)
 
 // asTyped has the commands that a text advises begin as the program was started, and name
 // the data that it was told of, so that they can be pasted.

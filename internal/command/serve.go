@@ -134,7 +134,7 @@ func keepCounts(ctx context.Context, handler *gateway.Gateway, log *slog.Logger)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWithin)
 		defer cancel()
 		if err := handler.Flush(ctx); err != nil {
-			log.Warn("counts of kept pins are not written", "error", err)
+			log.Warn("what was counted is not written; it is kept in memory and written later", "error", err)
 		}
 	}
 	done.Go(func() {

@@ -65,7 +65,7 @@ var (
 	// core decides: values in, values out.
 	core = []string{
 		"account", "alarm", "alarmstate", "body", "catalog", "checkup", "claims", "clientkey", "conversation", "cost", "credential", "credentialfile", "forecast",
-		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse",
+		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse", "usage",
 	}
 	// edges speak to the outside.
 	edges = []string{

@@ -135,6 +135,7 @@ func (x *exchange) finish() {
 		x.g.log.Error("no answer", "request", x.id)
 		x.refuse(internalFault(x.id))
 	}
+	x.countUsage()
 	x.writes.Wait()
 	if x.counted {
 		x.g.open.Add(-1)

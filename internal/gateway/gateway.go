@@ -30,6 +30,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -43,6 +44,7 @@ import (
 	"holdfast/internal/metric"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
+	"holdfast/internal/usage"
 	"holdfast/internal/vault"
 )
 
@@ -100,6 +102,8 @@ type Gateway struct {
 	credentials credentialCache
 	placements  placements
 	kept        keptCounts
+	tally       usage.Tally
+	process     string // the name of this one among those that count usage
 	told        objectsTold
 	inFlight    gauge
 	health      healthCache
@@ -137,7 +141,7 @@ func New(o Options) (*Gateway, error) {
 	return &Gateway{
 		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers, transport: o.Transport, limits: o.Limits,
 		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now,
-		decoding: make(turns, mostDecoding),
+		decoding: make(turns, mostDecoding), process: rand.Text(),
 	}, nil
 }
 

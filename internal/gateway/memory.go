@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -201,10 +202,16 @@ func (k *keptCounts) keys() []string {
 // flushAtOnce is how many pins one read of Flush brings.
 const flushAtOnce = 50
 
-// Flush writes the counts of requests that found their pin since its last touch, for the
-// status. Without it they come with the next touch, and of a conversation that ends before
-// that not at all. A process that lives should call it now and then and before it ends.
+// Flush writes what was counted and is not stored: usage, and the requests that found their
+// pin since its last touch, for the status. Without it usage is written by the next request
+// that ends a minute after the last time; the others come with the next touch, and of a
+// conversation that ends before that not at all. A process that lives should call it now and
+// then and before it ends.
 func (g *Gateway) Flush(ctx context.Context) error {
+	return errors.Join(g.keepUsage(ctx), g.flushKept(ctx))
+}
+
+func (g *Gateway) flushKept(ctx context.Context) error {
 	for keys := range slices.Chunk(g.kept.keys(), flushAtOnce) {
 		v, err := g.store.Read(ctx, store.Query{Pins: keys})
 		if err != nil {

@@ -94,6 +94,8 @@ const (
 type Usage struct {
 	Model                                string
 	Input, CacheRead, CacheWrite, Output int64
+	// Reasoning is a part of Output.
+	Reasoning int64
 }
 
 // Prompt is the whole prompt in tokens.

@@ -14,6 +14,11 @@ type details struct {
 	CacheWrite tokens `json:"cache_write_tokens"`
 }
 
+// parts splits an output's total.
+type parts struct {
+	Reasoning tokens `json:"reasoning_tokens"`
+}
+
 // usage is OpenAI's usage object, in the words of the Responses API and in those of Chat
 // Completions. Cached and written tokens are parts of the prompt's total, reasoning tokens
 // of the output's.
@@ -21,9 +26,11 @@ type usage struct {
 	Input         tokens  `json:"input_tokens"`
 	InputDetails  details `json:"input_tokens_details"`
 	Output        tokens  `json:"output_tokens"`
+	OutputParts   parts   `json:"output_tokens_details"`
 	Prompt        tokens  `json:"prompt_tokens"`
 	PromptDetails details `json:"prompt_tokens_details"`
 	Completion    tokens  `json:"completion_tokens"`
+	Completed     parts   `json:"completion_tokens_details"`
 }
 
 // into puts what was told into total. The object comes whole, so a prompt without details
@@ -36,6 +43,7 @@ func (u usage) into(total *provider.Usage) {
 	}
 	if output := u.Output.Or(u.Completion); output.Told {
 		total.Output = output.N
+		total.Reasoning = min(u.OutputParts.Reasoning.Or(u.Completed.Reasoning).N, output.N)
 	}
 }
 

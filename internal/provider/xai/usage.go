@@ -28,7 +28,10 @@ type usage struct {
 	InputDetails struct {
 		Cached tokens `json:"cached_tokens"`
 	} `json:"input_tokens_details"`
-	Output tokens `json:"output_tokens"`
+	Output        tokens `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning tokens `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
 
 	// Messages, whose input_tokens are what is left beside these
 	CacheRead  tokens `json:"cache_read_input_tokens"`
@@ -56,8 +59,10 @@ func (u usage) into(total *provider.Usage) {
 	switch {
 	case u.Completion.Told:
 		total.Output = u.completion()
+		total.Reasoning = min(u.CompletionDetails.Reasoning.N, total.Output)
 	case u.Output.Told:
 		total.Output = u.Output.N
+		total.Reasoning = min(u.OutputDetails.Reasoning.N, total.Output)
 	}
 }
 

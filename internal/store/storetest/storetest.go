@@ -51,6 +51,7 @@ func Run(t *testing.T, h Harness) {
 		{"Credential", credentialTests},
 		{"Poll", pollTests},
 		{"History", historyTests},
+		{"Usage", usageTests},
 		{"Lease", leaseTests},
 		{"Renewal", renewalTests},
 		{"Forget", forgetTests},
