@@ -192,6 +192,11 @@ func TestEveryAnswerIsOne(t *testing.T) {
 			if got.Header.Get("X-Holdfast-Request") == "" {
 				t.Error("got no X-Holdfast-Request")
 			}
+			// Field case advice-for-other-data: what is advised is about the function's table, whose
+			// name is not for those without a client key.
+			if named := strings.Contains(got.Body, "--table "+none.Table+" account add"); named != (c.refusal == "no_account") {
+				t.Errorf("got %s, want the table in the advice: %t", got.Body, !named)
+			}
 		})
 	}
 	for _, c := range []struct{ method, path, body string }{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/advice"
 	"holdfast/internal/cloud"
 	"holdfast/internal/gateway"
 	"holdfast/internal/lambdahttp"
@@ -77,6 +78,7 @@ func build(log *slog.Logger) (http.Handler, error) {
 		Providers: providers,
 		Renew:     logins.Renew,
 		Log:       log,
+		Advise:    advice.Way{Place: " --table " + name}.In,
 		Measure: func(r metric.Request) {
 			r.Table = name
 			measure(r)

@@ -254,14 +254,6 @@ func exactly(words string) cobra.PositionalArgs {
 	}
 }
 
-// program is how the program is called in hints.
-func (c *cli) program() string {
-	if c.Program != "" {
-		return c.Program
-	}
-	return "holdfast"
-}
-
 // providerNames are the providers that there are, for a sentence: "anthropic, openai or xai".
 func (c *cli) providerNames() string {
 	var names []string

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"holdfast/internal/advice"
 	"holdfast/internal/hidden"
 )
 
@@ -46,16 +46,10 @@ func (c *cli) say(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, hidden.Clean(c.asTyped(fmt.Sprintf(format, args...))))
 }
 
-// advised is a command line within a sentence, one that works on the data.
-var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|forecast|usage|switches|poll|pick|serve)\b`)
-
 // asTyped has the commands that a text advises begin as the program was started, and name
-// the data that it was told of, so that they can be pasted.
+// the data that it was told of.
 func (c *cli) asTyped(text string) string {
-	return advised.ReplaceAllStringFunc(text, func(found string) string {
-		before, after, _ := strings.Cut(found, "holdfast")
-		return before + c.program() + c.place() + after
-	})
+	return advice.Way{Program: c.Program, Place: c.place()}.In(text)
 }
 
 // printAsTyped writes a text for people to standard output.

@@ -97,7 +97,7 @@ func (c *cli) serve(ctx context.Context, address string, demo, try bool) error {
 	}
 	handler, err := gateway.New(gateway.Options{
 		Store: d.Store, OpenBox: func(ctx context.Context) (gateway.Box, error) { return d.box(ctx) }, Providers: c.Providers,
-		Renew: logins.Renew, Log: log, Now: c.Now,
+		Renew: logins.Renew, Log: log, Now: c.Now, Advise: c.asTyped,
 	})
 	if err != nil {
 		return errors.Join(err, d.Close())

@@ -325,3 +325,19 @@ func TestServeShowsInStatus(t *testing.T) {
 		t.Errorf("got\n%s", shown)
 	}
 }
+
+// TestAnswersAdviseForTheirData is field case advice-for-other-data: what the gateway's answers
+// advise is about the data that it serves from. A client without a key is not told where that
+// is.
+func TestAnswersAdviseForTheirData(t *testing.T) {
+	b := newBench(t)
+	key := strings.TrimSpace(b.must("key", "create", "laptop").stdout)
+	b.program = "bin/holdfast"
+	s := b.serve()
+	if status, _, text := call(t, "POST", s.url+"/v1/messages", key, hello); status != http.StatusServiceUnavailable || !strings.Contains(text, "`bin/holdfast --data "+b.dir+" account add NAME") {
+		t.Errorf("got %d %s", status, text)
+	}
+	if status, _, text := call(t, "POST", s.url+"/v1/messages", "hf_wrong", hello); status != http.StatusUnauthorized || strings.Contains(text, b.dir) || !strings.Contains(text, "`holdfast key create NAME`") {
+		t.Errorf("without a client key: got %d %s", status, text)
+	}
+}

@@ -78,6 +78,9 @@ type Options struct {
 	MaxOpen int
 	// Log takes one line a request; nil discards.
 	Log *slog.Logger
+	// Advise puts into a text how the commands in it reach the program and its data, for those
+	// who showed a client key; nil leaves texts as they are.
+	Advise func(text string) string
 	// Measure is told of every request to a provider, at its end; nil measures nothing. It
 	// must not keep the request waiting.
 	Measure func(metric.Request)
@@ -96,6 +99,7 @@ type Gateway struct {
 	maxOpen   int64
 	log       *slog.Logger
 	measure   func(metric.Request)
+	advise    func(string) string
 	now       func() time.Time
 
 	catalog     catalogCache
@@ -135,12 +139,15 @@ func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Advise == nil {
+		o.Advise = func(text string) string { return text }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Gateway{
 		store: o.Store, openBox: o.OpenBox, renew: o.Renew, providers: o.Providers, transport: o.Transport, limits: o.Limits,
-		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, now: o.Now,
+		maxOpen: int64(o.MaxOpen), log: o.Log, measure: o.Measure, advise: o.Advise, now: o.Now,
 		decoding: make(turns, mostDecoding), process: rand.Text(),
 	}, nil
 }

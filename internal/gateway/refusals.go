@@ -29,6 +29,9 @@ func (x *exchange) refuse(r provider.Refusal) {
 		x.report.outcome = "refused"
 	}
 	x.report.refusal, r.Request, r.Dialect = r.Kind, x.id, x.dialect()
+	if x.key.ID != "" { // where the data is, is for those who may use it
+		r.Message = x.g.advise(r.Message)
+	}
 	h := x.w.Header()
 	extra, body := http.Header(nil), []byte(nil)
 	if x.prov != nil {
