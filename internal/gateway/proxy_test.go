@@ -1,11 +1,14 @@
 package gateway_test
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/internal/catalog"
 	"holdfast/internal/forward"
@@ -39,8 +42,37 @@ func TestProxyThatRefuses(t *testing.T) {
 		if r.status != http.StatusBadGateway || r.errorKind() != "upstream_unreachable" || !strings.Contains(r.body, said) || !strings.Contains(r.body, "NO_PROXY") {
 			t.Errorf("%s: got %d %s", d.path, r.status, r.body)
 		}
-		if log := b.log.String(); !strings.Contains(log, said) || strings.Contains(log+r.body, "hunter2") || strings.Contains(log+r.body, "someone") {
-			t.Errorf("%s: the log says %s", d.path, log)
+		if text := b.log.String(); !strings.Contains(text, said) || strings.Contains(text+r.body, "hunter2") || strings.Contains(text+r.body, "someone") {
+			t.Errorf("%s: the log says %s", d.path, text)
+		}
+	}
+}
+
+// What kept an upstream from answering is told, in words of ours.
+func TestWhyNothingAnswered(t *testing.T) {
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for base, want := range map[string]string{
+		secure.URL: "its certificate is not trusted",
+		gone.URL:   "connection refused",
+	} {
+		for _, d := range dialects {
+			b := twoOf(t, d.provider)
+			b.change(func(c catalog.Catalog) catalog.Catalog {
+				for i := range c.Accounts {
+					c.Accounts[i].BaseURL = base
+				}
+				return c
+			})
+			b.clock.advance(2 * time.Second)
+			r := b.do(ask{path: d.path, model: d.model, session: session(1)})
+			if r.status != http.StatusBadGateway || !strings.Contains(r.body, want) || !strings.Contains(r.body, strings.TrimPrefix(strings.TrimPrefix(base, "https://"), "http://")) {
+				t.Errorf("%s: got %d %s, want a word on %q", d.path, r.status, r.body, want)
+			}
 		}
 	}
 }

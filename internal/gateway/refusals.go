@@ -207,7 +207,7 @@ func internalFault(id string) provider.Refusal {
 }
 
 func unreachable(name account.Provider, acct string, err error) provider.Refusal {
-	message := fmt.Sprintf("holdfast: %s did not answer over HTTP (account %s). No account was marked; check the gateway's network, VPN or proxy, and try again.", name, acct)
+	message := fmt.Sprintf("holdfast: %s did not answer over HTTP (account %s): %v. No account was marked; check the gateway's network, VPN or proxy, and try again.", name, acct, err)
 	if proxy := (*roundtrip.ProxyError)(nil); errors.As(err, &proxy) {
 		message = fmt.Sprintf("holdfast: %s did not answer (account %s): %v. No account was marked; check the proxy, and HTTPS_PROXY and NO_PROXY in the gateway's environment, and try again.", name, acct, proxy)
 	}

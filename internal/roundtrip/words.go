@@ -49,7 +49,7 @@ func words(err error) string {
 	case errors.As(err, &slow) && slow.Timeout():
 		return "it took too long"
 	case errors.As(err, &verify), errors.As(err, &unknown):
-		return "its certificate is not trusted"
+		return "its certificate is not trusted (SSL_CERT_FILE names those that are)"
 	case errors.As(err, &record):
 		return "it does not speak TLS"
 	case errors.As(err, &number) && errors.As(err, &op):
