@@ -1,8 +1,7 @@
 package gateway_test
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -51,7 +50,7 @@ func TestProxyThatRefuses(t *testing.T) {
 // What kept an upstream from answering is told, in words of ours.
 func TestWhyNothingAnswered(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
