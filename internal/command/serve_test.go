@@ -341,3 +341,14 @@ func TestAnswersAdviseForTheirData(t *testing.T) {
 		t.Errorf("without a client key: got %d %s", status, text)
 	}
 }
+
+// Headers over the limit are answered by the server itself, before the gateway: see the
+// README's table of answers.
+func TestHeadersOverTheLimit(t *testing.T) {
+	s := newBench(t).serve()
+	for length, want := range map[int]int{60 << 10: http.StatusUnauthorized, 80 << 10: http.StatusRequestHeaderFieldsTooLarge} {
+		if status, h, text := call(t, "POST", s.url+"/v1/messages", strings.Repeat("k", length), hello); status != want || (h.Get("X-Holdfast-Error") == "") != (want == http.StatusRequestHeaderFieldsTooLarge) {
+			t.Errorf("%d bytes: got %d %s, want %d", length, status, text, want)
+		}
+	}
+}
