@@ -69,20 +69,20 @@ func refuse(rs ...account.Rejection) account.State {
 
 // usable reports whether nothing blocks a request at an instant.
 func usable(s account.State, when time.Duration, family string) bool {
-	return len(s.ActiveBlocks(at(when), family, "claude-"+family)) == 0
+	return len(blocksFor(s, at(when), account.Ask{Family: family, Model: "claude-" + family})) == 0
 }
 
 // wantUntil checks that requests of a family are blocked up to, and not at, an instant.
 func wantUntil(t *testing.T, s account.State, family string, end time.Duration) {
 	t.Helper()
-	b, blocked := s.BlockedUntil(at(end-1), family, "claude-"+family)
+	b, blocked := blockedUntil(s, at(end-1), family, "claude-"+family)
 	if !blocked {
 		t.Errorf("%s 1 ns before %v: got usable, want blocked", family, end)
 	} else if !b.Until.Equal(at(end)) {
 		t.Errorf("%s: got blocked until %v, want %v", family, b.Until.Sub(t0), end)
 	}
 	for _, d := range []time.Duration{end, end + 1} {
-		if b, blocked := s.BlockedUntil(at(d), family, "claude-"+family); blocked {
+		if b, blocked := blockedUntil(s, at(d), family, "claude-"+family); blocked {
 			t.Errorf("%s at %v: got blocked by %s, want usable", family, d, b.Cause)
 		}
 	}
@@ -91,7 +91,7 @@ func wantUntil(t *testing.T, s account.State, family string, end time.Duration) 
 func wantUsable(t *testing.T, s account.State, when time.Duration, families ...string) {
 	t.Helper()
 	for _, f := range families {
-		if b, blocked := s.BlockedUntil(at(when), f, "claude-"+f); blocked {
+		if b, blocked := blockedUntil(s, at(when), f, "claude-"+f); blocked {
 			t.Errorf("%q at %v: got blocked by %s until %v, want usable", f, when, b.Cause, b.Until.Sub(t0))
 		}
 	}
@@ -100,7 +100,7 @@ func wantUsable(t *testing.T, s account.State, when time.Duration, families ...s
 // causes lists what blocks a request at an instant.
 func causes(s account.State, when time.Duration, family, model string) string {
 	var names []string
-	for _, b := range s.ActiveBlocks(at(when), family, model) {
+	for _, b := range blocksFor(s, at(when), account.Ask{Family: family, Model: model}) {
 		names = append(names, b.Cause)
 	}
 	slices.Sort(names)

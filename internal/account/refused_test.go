@@ -178,10 +178,10 @@ func TestPausesOfSome(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := len(tt.s.BlocksFor(at(2), tt.ask)) > 0; got != tt.want {
+			if got := len(blocksFor(tt.s, at(2), tt.ask)) > 0; got != tt.want {
 				t.Errorf("got blocked %v, want %v", got, tt.want)
 			}
-			if kept := roundTrip(t, tt.s); len(kept.BlocksFor(at(2), tt.ask)) > 0 != tt.want {
+			if kept := roundTrip(t, tt.s); len(blocksFor(kept, at(2), tt.ask)) > 0 != tt.want {
 				t.Error("stored and read it is not the same")
 			}
 		})

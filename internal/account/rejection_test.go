@@ -107,7 +107,7 @@ func TestThrottle(t *testing.T) {
 			} else {
 				wantUntil(t, s, "haiku", tt.want)
 			}
-			b, _ := s.BlockedUntil(t0, "opus", "claude-opus")
+			b, _ := blockedUntil(s, t0, "opus", "claude-opus")
 			if !b.Pause() {
 				t.Error("got an allowance spent, want a pause")
 			}

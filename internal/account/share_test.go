@@ -51,11 +51,11 @@ func TestWhichAccountsShare(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			blocked := c.s.Reject(spent(15*time.Minute, account.FiveHour, "", 3*time.Hour), rules)
 			got := account.Together([]account.Account{c.a, c.b}, []account.State{blocked, c.o})
-			_, shared := got[1].BlockedUntil(at(20*time.Minute), "", "")
+			_, shared := blockedUntil(got[1], at(20*time.Minute), "", "")
 			if shared != c.want {
 				t.Errorf("got shared %v, want %v", shared, c.want)
 			}
-			if _, itself := got[0].BlockedUntil(at(20*time.Minute), "", ""); !itself {
+			if _, itself := blockedUntil(got[0], at(20*time.Minute), "", ""); !itself {
 				t.Error("the account lost its own block")
 			}
 		})
@@ -68,7 +68,7 @@ func TestWhatIsShared(t *testing.T) {
 	funds := account.Rejection{Kind: account.Funds, At: at(0), Rule: "credit-balance"}
 	refuse := func(r account.Rejection) account.State { return account.State{}.Reject(r, rules) }
 	is := func(s account.State) (blocked, parked bool) {
-		_, blocked = s.BlockedUntil(at(time.Second), "opus", "claude-opus-5")
+		_, blocked = blockedUntil(s, at(time.Second), "opus", "claude-opus-5")
 		return blocked, s.Parked != nil
 	}
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestWhatIsShared(t *testing.T) {
 	}
 	t.Run("a window that another saw open again", func(t *testing.T) {
 		open := account.State{}.Observe(account.Reading{At: at(time.Minute), Source: account.FromAnswer, Windows: []account.WindowReading{window(account.FiveHour, 0.1, 6*time.Hour)}}, 0, rules)
-		if got := refuse(spent(0, account.FiveHour, "", time.Hour)).With(open); len(got.ActiveBlocks(at(2*time.Minute), "", "")) > 0 {
+		if got := refuse(spent(0, account.FiveHour, "", time.Hour)).With(open); len(blocksFor(got, at(2*time.Minute), account.Ask{Family: "", Model: ""})) > 0 {
 			t.Errorf("got %v", got.Blocks)
 		}
 	})

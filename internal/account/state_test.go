@@ -109,47 +109,6 @@ func TestProbed(t *testing.T) {
 	}
 }
 
-func TestFullest(t *testing.T) {
-	s := account.State{}.Observe(answer(0,
-		window(account.FiveHour, 0.5, time.Hour), window(account.Weekly, 0.4, day), window(account.WeeklyOf("opus"), 0.9, day),
-		account.WindowReading{Name: account.Tokens, Status: account.Allowed},
-	), 0, rules)
-	tests := []struct {
-		name, family string
-		when         time.Duration
-		window       string
-		u            float64
-	}{
-		{"whole account", "haiku", 0, account.FiveHour, 0.5},
-		{"the family's own", "opus", 0, account.WeeklyOf("opus"), 0.9},
-		{"no family", "", 0, account.FiveHour, 0.5},
-		{"at a reset", "haiku", time.Hour, account.Weekly, 0.4},
-		{"1 ns before it", "haiku", time.Hour - 1, account.FiveHour, 0.5},
-		{"all reset: the first by name", "opus", day, account.FiveHour, 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			name, u, found := s.Fullest(at(tt.when), tt.family)
-			if name != tt.window || u != tt.u || !found {
-				t.Errorf("got %s %v, want %s %v", name, u, tt.window, tt.u)
-			}
-			if got := s.Headroom(at(tt.when), tt.family); got != 1-tt.u {
-				t.Errorf("headroom: got %v, want %v", got, 1-tt.u)
-			}
-		})
-	}
-	if _, _, found := (account.State{}).Fullest(t0, ""); found {
-		t.Error("a state never seen: got a fullest window")
-	}
-	if got := (account.State{}).Headroom(t0, ""); got != 1 {
-		t.Errorf("a state never seen: got headroom %v, want 1", got)
-	}
-	over := account.State{}.Observe(answer(0, window(account.FiveHour, 1.08, time.Hour)), 0, rules)
-	if got := over.Headroom(t0, ""); got != 0 {
-		t.Errorf("over full: got headroom %v, want 0", got)
-	}
-}
-
 func TestWindowNames(t *testing.T) {
 	for _, tt := range []struct {
 		window, family string
@@ -168,15 +127,6 @@ func TestWindowNames(t *testing.T) {
 	}
 	if got := account.FamilyOf(account.WeeklyOf("opus")); got != "opus" {
 		t.Errorf("got %q, want opus", got)
-	}
-}
-
-func TestBlockedUntilIsTheLast(t *testing.T) {
-	s := refuse(spent(0, account.FiveHour, "", 2*time.Hour), spent(0, account.Weekly, "", 3*day), spent(0, "30d", "", 3*day))
-	for range 20 { // maps have no order
-		if b, _ := s.BlockedUntil(t0, "opus", ""); b.Cause != "30d" {
-			t.Fatalf("got %s, want 30d: the first by name of those that end last", b.Cause)
-		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
 	"holdfast/internal/credential"
+	"holdfast/internal/pick"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -299,7 +300,7 @@ func (c *cli) accountClear() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if name, full, known := next.Fullest(now, ""); known && full >= all.Settings().ExcludeLine {
+				if name, full, known := pick.Fullest(now, pick.Request{}, next.State); known && full >= all.Settings().ExcludeLine {
 					c.say("Its last reading still says %s %.0f%%, so new conversations go to it only where no other account has room.", name, 100*full)
 				}
 				return nil
@@ -371,7 +372,7 @@ func (c *cli) accountOverage() *cobra.Command {
 				return err
 			}
 			if allow {
-				c.say("Account %s may spend paid extra usage once its plan is used up. A cooldown that guarded it ends at the window's reset, or with: holdfast account clear %s", args[0], args[0])
+				c.say("Account %s may spend paid extra usage once its plan is used up. A cooldown that was set only to prevent that no longer holds.", args[0])
 			} else {
 				c.say("Account %s spends no paid extra usage.", args[0])
 			}

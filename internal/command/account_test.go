@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 	"holdfast/internal/store"
 )
 
@@ -239,9 +240,9 @@ func TestAccountLogin(t *testing.T) {
 	b.fold("work", spent)
 	b.must("account", "login", "work", "--key-env", "NEW", "--plan", "larger")
 	s := b.state("work")
-	if s.Parked != nil || s.Generation != 2 || len(s.ActiveBlocks(t0, "", "")) != 1 || !s.Seen() {
+	if s.Parked != nil || s.Generation != 2 || len(pick.BlocksFor(t0, pick.Request{}, pick.Of(account.Account{}, s.State))) != 1 || !s.Seen() {
 		t.Errorf("after a login: parked %v, generation %d, %d blocks, seen %t; want it unparked at 2, its cooldown and reading kept",
-			s.Parked, s.Generation, len(s.ActiveBlocks(t0, "", "")), s.Seen())
+			s.Parked, s.Generation, len(pick.BlocksFor(t0, pick.Request{}, pick.Of(account.Account{}, s.State))), s.Seen())
 	}
 	if got := b.accounts()[0]; got.Plan != "larger" || got.Order != 1 {
 		t.Errorf("got plan %q and place %d, want larger and 1", got.Plan, got.Order)
@@ -285,7 +286,7 @@ func TestAccountClear(t *testing.T) {
 	}
 	b.must("account", "clear", "work")
 	s := b.state("work")
-	if s.Parked != nil || len(s.ActiveBlocks(t0, "", "")) != 0 || !s.ClearedAt.Equal(t0) {
+	if s.Parked != nil || len(pick.BlocksFor(t0, pick.Request{}, pick.Of(account.Account{}, s.State))) != 0 || !s.ClearedAt.Equal(t0) {
 		t.Errorf("after: got %+v, want it free, cleared at %v", s.State, t0)
 	}
 	b.refuses(1, `no account "nobody"`, "account", "clear", "nobody")
@@ -387,6 +388,33 @@ func TestAccountDrainOrderOverage(t *testing.T) {
 	b.refuses(1, `no account "nobody"`, "account", "drain", "nobody")
 	b.refuses(1, `no account "nobody"`, "account", "show", "nobody")
 	b.refuses(2, "takes NAME and nothing more", "account", "drain", "a", "b")
+}
+
+// Once overage is allowed the status and a pick agree that the account can be used at once, and
+// the command says that the guard is gone.
+func TestOverageAllowedEndsTheGuard(t *testing.T) {
+	b := newBench(t)
+	b.must("account", "add", "max", "--provider", "anthropic", "--import", b.login("max.json", ""), "--no-check")
+	b.fold("max", func(s account.State) account.State {
+		return s.Observe(account.Reading{
+			At: t0.Add(-time.Minute), Source: account.FromAnswer, Claim: account.FiveHour, Overage: account.Overage{Charged: true},
+			Windows: []account.WindowReading{{Name: account.FiveHour, Utilization: 0.4, HasUtilization: true, ResetAt: t0.Add(2 * time.Hour)}},
+		}, 0, account.Rules{})
+	})
+	says := func(state, headroom, pick string) {
+		t.Helper()
+		if out := b.must("status").stdout; !strings.Contains(out, state) || !strings.Contains(out, headroom) {
+			t.Errorf("the status: got\n%s\nwant %q and %q", out, state, headroom)
+		}
+		if out := b.must("pick", "--provider", "anthropic", "--model", "claude-opus-5").stdout; !strings.Contains(out, pick) {
+			t.Errorf("the pick: got\n%s\nwant %q", out, pick)
+		}
+	}
+	says("cooldown (overage)", "best headroom 0%", "cooldown")
+	if r := b.must("account", "overage", "max", "allow"); strings.Contains(r.stderr, "clear") || !strings.Contains(r.stderr, "no longer") {
+		t.Errorf("got %q, want that the cooldown is no longer in force", r.stderr)
+	}
+	says("ready", "best headroom 60%", "max (policy score")
 }
 
 func TestAccountList(t *testing.T) {

@@ -213,12 +213,10 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model st
 	// Of several keys none is known to be the one that asks.
 	known := len(keys) == 1 && of.conversation != ""
 	candidatesFor := func(k catalog.ClientKey) []pick.Candidate {
-		candidates := make([]pick.Candidate, len(accounts))
-		for i, a := range accounts {
-			s := states[a.ID]
-			candidates[i] = pick.Candidate{
-				Account: a, State: s.State, Placed: s.Placed, Allowed: k.Allows(a.ID), Serving: view.Serving[p].Account == a.ID, Serves: wire.Serves(a.Kind, path, header, request),
-			}
+		candidates := pick.Candidates(accounts, store.Known(states), view.Serving[p].Account)
+		for i := range candidates {
+			c := &candidates[i]
+			c.Serves, c.Allowed = wire.Serves(c.Account.Kind, path, header, request), k.Allows(c.Account.ID)
 		}
 		return candidates
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 )
 
 // vendor answers in a provider's place: exchanges of refresh tokens, and looks at usage.
@@ -159,7 +160,7 @@ func TestImportProves(t *testing.T) {
 			if err != nil || held.Access.Reveal() != tt.access {
 				t.Errorf("the stored access token is the one that ends in %q: %t; %v", tt.access[len(tt.access)-3:], held.Access.Reveal() == tt.access, err)
 			}
-			if full, _, _ := snap.States[a.ID].Fullest(t0, ""); (full == account.Weekly) != slices.ContainsFunc(tt.looks, func(a answer) bool { return a == usage }) {
+			if full, _, _ := pick.Fullest(t0, pick.Request{}, snap.States[a.ID].State); (full == account.Weekly) != slices.ContainsFunc(tt.looks, func(a answer) bool { return a == usage }) {
 				t.Errorf("the reading of the look is not what is known: fullest %q", full)
 			}
 		})

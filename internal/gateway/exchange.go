@@ -386,14 +386,10 @@ func (x *exchange) situation(v store.View) placement.Situation {
 		Pins: x.req.Role == provider.Inference && x.who.Key != "" && !x.req.SideCall,
 		Stay: x.req.Stay, Bound: x.req.Bound,
 	}
-	for _, a := range x.config.accounts[x.name] {
-		st := v.States[a.ID]
-		s.Candidates = append(s.Candidates, pick.Candidate{
-			Account: a, State: st.State, Placed: st.Placed,
-			Serves:  x.served(a.Kind),
-			Allowed: x.key.Allows(a.ID),
-			Serving: v.Serving[x.name].Account == a.ID,
-		})
+	s.Candidates = pick.Candidates(x.config.accounts[x.name], store.Known(v.States), v.Serving[x.name].Account)
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		c.Serves, c.Allowed = x.served(c.Account.Kind), x.key.Allows(c.Account.ID)
 	}
 	// That two conversations begin alike says nothing of where an object is.
 	if p, ok := v.Pins[x.who.Key]; ok && !(s.Unowned && x.who.Source == conversation.Fingerprint) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/refresh"
 )
@@ -141,12 +142,11 @@ func (x *exchange) learnBeside(what string, i int, l lesson) {
 // heals reports whether a good answer of candidate i is worth telling: its family is
 // blocked there, or what it asked for is said to be refused.
 func (x *exchange) heals(i int) bool {
-	st := x.sit.Candidates[i].State
-	for _, b := range st.Blocks {
-		if b.Family != "" && b.Family == x.req.Family && b.Active(x.sit.Now) {
+	for _, b := range pick.Blocks(x.sit.Now, x.sit.Candidates[i]) {
+		if b.Family != "" && b.Family == x.req.Family {
 			return true
 		}
 	}
-	_, refused := st.Refused(x.sit.Now, x.sit.Request.Ask())
+	_, refused := x.sit.Candidates[i].State.Refused(x.sit.Now, x.sit.Request.Ask())
 	return refused
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,12 +110,9 @@ func (g *Gateway) healthy(ctx context.Context) bool {
 	settings, now := snap.Catalog.Settings(), g.now()
 	snap.States = store.Together(snap.Catalog.Accounts, snap.States)
 	for p := range g.providers {
-		for _, a := range snap.Catalog.Of(p) {
-			st := snap.States[a.ID]
-			c := pick.Candidate{Account: a, State: st.State, Placed: st.Placed, Serves: true, Allowed: true}
-			if pick.ServesDefault(now, settings, c) {
-				return true
-			}
+		serves := func(c pick.Candidate) bool { return pick.ServesDefault(now, settings, c) }
+		if slices.ContainsFunc(pick.Candidates(snap.Catalog.Of(p), store.Known(snap.States), ""), serves) {
+			return true
 		}
 	}
 	return false

@@ -14,6 +14,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -259,7 +260,7 @@ func TestCodexBareRefusalHopsOnce(t *testing.T) {
 		t.Errorf("got %s after %d sends", r.account(), b.sent())
 	}
 	st := b.state("tansy")
-	if blocks := st.ActiveBlocks(b.clock.now(), "gpt-5.4", "gpt-5.4"); len(blocks) != 0 {
+	if blocks := pick.BlocksFor(b.clock.now(), pick.Request{Family: "gpt-5.4", Model: "gpt-5.4"}, pick.Of(account.Account{}, st.State)); len(blocks) != 0 {
 		t.Errorf("another model is blocked: %v", blocks)
 	}
 	b.clock.advance(5 * time.Second)
@@ -313,7 +314,7 @@ func TestCodexWindowsAreNamedByLength(t *testing.T) {
 		if r := b.served(codexAsk(1, "gpt-5.5")); r.account() != "thistle" {
 			t.Errorf("got %s", r.account())
 		}
-		blk, ok := b.state("tansy").BlockedUntil(b.clock.now(), "gpt-5.4", "gpt-5.4")
+		blk, ok := pick.Blocked(b.clock.now(), pick.Request{Family: "gpt-5.4", Model: "gpt-5.4"}, pick.Of(account.Account{}, b.state("tansy").State))
 		if !ok || blk.Window != "30d" {
 			t.Errorf("got %+v, want the month's block of every model", blk)
 		}
@@ -454,7 +455,7 @@ func TestLateFailures(t *testing.T) {
 // blocked requires an account to be blocked, by a pause or by a spent window.
 func (b *bench) blocked(name string, pause bool) {
 	b.t.Helper()
-	blk, ok := b.state(name).BlockedUntil(b.clock.now(), "gpt-5.5", "gpt-5.5")
+	blk, ok := pick.Blocked(b.clock.now(), pick.Request{Family: "gpt-5.5", Model: "gpt-5.5"}, pick.Of(account.Account{}, b.state(name).State))
 	if !ok || blk.Pause() != pause {
 		b.t.Errorf("got block %+v, want one that is a pause: %v", blk, pause)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
 	"holdfast/internal/status"
 	"holdfast/internal/upstreamtest"
 )
@@ -284,7 +285,7 @@ func TestBulkRefusals(t *testing.T) {
 	if got := b.refuses("tansy"); len(got) != 1 || got[0].Tier != "flex" || got[0].Model != "gpt-5.5" {
 		t.Errorf("got told %+v, want the tier", got)
 	}
-	if st := b.state("tansy"); len(st.ActiveBlocks(b.clock.now(), "gpt-5.5", "gpt-5.5")) != 0 {
+	if st := b.state("tansy"); len(pick.BlocksFor(b.clock.now(), pick.Request{Family: "gpt-5.5", Model: "gpt-5.5"}, pick.Of(account.Account{}, st.State))) != 0 {
 		t.Errorf("got blocks %v", st.Blocks)
 	}
 	b.clock.advance(5 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 	"holdfast/internal/simulate"
 	"holdfast/internal/upstreamtest"
 )
@@ -79,7 +80,7 @@ func TestBareRefusalPausesOneModelOnly(t *testing.T) {
 	}
 	b.clock.advance(5 * time.Second)
 	for _, name := range []string{"marlow", "juniper"} {
-		if blocks := b.state(name).ActiveBlocks(b.clock.now(), "oldname-2", "claude-oldname-2"); len(blocks) != 0 {
+		if blocks := pick.BlocksFor(b.clock.now(), pick.Request{Family: "oldname-2", Model: "claude-oldname-2"}, pick.Of(account.Account{}, b.state(name).State)); len(blocks) != 0 {
 			t.Errorf("%s: got blocks %v after 5 s, want none", name, blocks)
 		}
 	}
@@ -322,7 +323,7 @@ func TestSpentAccountIsTriedOnceAnInterval(t *testing.T) {
 	if r := b.served(ask{session: session(20)}); r.account() != "marlow" {
 		t.Fatalf("the try after an early reset: got %s, want marlow", r.account())
 	}
-	if blocks := b.state("marlow").ActiveBlocks(b.clock.now(), "opus", "claude-opus-5"); len(blocks) != 0 {
+	if blocks := pick.BlocksFor(b.clock.now(), pick.Request{Family: "opus", Model: "claude-opus-5"}, pick.Of(account.Account{}, b.state("marlow").State)); len(blocks) != 0 {
 		t.Errorf("got blocks %v after a reading that shows room, want none", blocks)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -43,7 +44,7 @@ func TestOneOrganizationIsNotTriedTwice(t *testing.T) {
 		t.Errorf("got %d sends, want 2", b.sent()-sent)
 	}
 	one, other := b.state("marlow"), b.state("juniper")
-	if len(one.ActiveBlocks(b.clock.now(), "", ""))+len(other.ActiveBlocks(b.clock.now(), "", "")) != 1 {
+	if len(pick.BlocksFor(b.clock.now(), pick.Request{}, pick.Of(account.Account{}, one.State)))+len(pick.BlocksFor(b.clock.now(), pick.Request{}, pick.Of(account.Account{}, other.State))) != 1 {
 		t.Errorf("got blocks %v and %v, want each state to tell what its own answers did", one.Blocks, other.Blocks)
 	}
 }

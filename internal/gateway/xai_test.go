@@ -9,6 +9,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/gateway"
+	"holdfast/internal/pick"
 	"holdfast/internal/upstreamtest"
 )
 
@@ -135,7 +136,7 @@ func TestGrokAllowanceSpent(t *testing.T) {
 				t.Errorf("got %s, pin %s", r.account(), r.pin())
 			}
 			st := b.state("bracken")
-			if blk, ok := st.BlockedUntil(b.clock.now(), "", ""); st.Parked != nil || !ok || !blk.Until.Equal(reset) || blk.Window != account.Weekly {
+			if blk, ok := pick.Blocked(b.clock.now(), pick.Request{}, pick.Of(account.Account{}, st.State)); st.Parked != nil || !ok || !blk.Until.Equal(reset) || blk.Window != account.Weekly {
 				t.Errorf("got parked %v, block %+v, want the week's block until %s", st.Parked, blk, reset)
 			}
 			if !strings.Contains(b.log.String(), `"kind":"window"`) {
@@ -177,7 +178,7 @@ func TestGrokAllowanceSpentLate(t *testing.T) {
 			t.Errorf("after %d events: got %d from %s, want %s", at, r.status, r.account(), want)
 		}
 		st := b.state("bracken")
-		if _, ok := st.BlockedUntil(b.clock.now(), "", ""); !ok || st.Parked != nil {
+		if _, ok := pick.Blocked(b.clock.now(), pick.Request{}, pick.Of(account.Account{}, st.State)); !ok || st.Parked != nil {
 			t.Errorf("after %d events: got parked %v, blocks %v", at, st.Parked, st.Blocks)
 		}
 	}
@@ -224,7 +225,7 @@ func TestGrokFreeUsageIsOneModels(t *testing.T) {
 	other := grokAsk(2)
 	other.body = strings.ReplaceAll(other.body, "grok-4.6", "grok-code-fast")
 	b.served(other)
-	if blk, ok := b.state("bracken").BlockedUntil(b.clock.now(), "grok-4.6", "grok-4.6"); !ok || blk.Until.Sub(b.clock.now()) > 24*time.Hour {
+	if blk, ok := pick.Blocked(b.clock.now(), pick.Request{Family: "grok-4.6", Model: "grok-4.6"}, pick.Of(account.Account{}, b.state("bracken").State)); !ok || blk.Until.Sub(b.clock.now()) > 24*time.Hour {
 		t.Errorf("got %+v", blk)
 	}
 }

@@ -64,7 +64,7 @@ type Figures struct {
 type ProviderFigures struct {
 	Provider account.Provider `json:"provider"`
 	// LeastUtilization is the utilization of the emptiest account that is not parked; 1 where
-	// all are parked or cooling.
+	// all are parked, cool or refuse everything.
 	LeastUtilization float64 `json:"least_utilization"`
 	// Exhausted: LeastUtilization is at the policy's line, so that no account has room.
 	Exhausted bool `json:"exhausted"`
@@ -160,22 +160,19 @@ func (f Fleet) age(a account.Account) time.Duration {
 
 func (f Fleet) provider(p account.Provider, accounts []account.Account) ProviderFigures {
 	settings, policy := f.Catalog.Settings(), f.Catalog.PolicyOf(p)
-	candidates := make([]pick.Candidate, len(accounts))
+	// Conversations that no reading shows yet matter to a choice alone, and none is made here.
+	candidates := pick.Candidates(accounts, func(id account.ID) (account.State, int64) { return f.States[id], 0 }, "")
 	figures := ProviderFigures{Provider: p, LeastUtilization: 1}
 	var newest time.Duration
 	watched := false
 	for i, a := range accounts {
-		s := f.States[a.ID]
-		candidates[i] = pick.Candidate{Account: a, State: s, Serves: true, Allowed: true}
 		if pick.Stand(f.Now, pick.Request{}, candidates[i], settings).Usable() {
 			figures.Ready++
 		}
-		if s.Parked != nil { // it waits for its owner, which another alarm says
+		if candidates[i].State.Parked != nil { // it waits for its owner, which another alarm says
 			continue
 		}
-		if pick.StandPinned(f.Now, pick.Request{}, candidates[i], settings).Reason != pick.Cooldown { // draining or not
-			figures.LeastUtilization = min(figures.LeastUtilization, fullest(f.Now, s))
-		}
+		figures.LeastUtilization = min(figures.LeastUtilization, pick.Used(f.Now, candidates[i], settings)) // draining or not
 		if f.Watched[a.ID] {
 			if age := f.age(a); !watched || age < newest {
 				newest, watched = age, true
@@ -192,14 +189,4 @@ func (f Fleet) provider(p account.Provider, accounts []account.Account) Provider
 		}
 	}
 	return figures
-}
-
-// fullest is the utilization of the fullest window that binds every model, per-minute ones
-// aside; 0 where none is known, as with keys, which are paid by use. It is what picks go by:
-// a window that was refused is full, whether or not its utilization was told.
-func fullest(now time.Time, s account.State) float64 {
-	s.Windows = maps.Clone(s.Windows)
-	maps.DeleteFunc(s.Windows, func(name string, _ account.Window) bool { return account.PerMinute(name) })
-	full, _ := pick.Fullest(now, pick.Request{}, s)
-	return full
 }

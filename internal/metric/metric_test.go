@@ -261,3 +261,20 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// An account that refuses everything for now, as for a host of another region, has no room: no
+// pick chooses it.
+func TestWhatRefusesEverythingHasNoRoom(t *testing.T) {
+	c, err := catalog.Catalog{}.AddAccount(account.Account{ID: "a", Name: "work", Provider: account.OpenAI, Kind: account.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := read(noon, map[string]float64{account.FiveHour: 0.2}, noon.Add(time.Hour))
+	s = s.Reject(account.Rejection{Kind: account.Access, At: noon, Feature: account.FeatureRegion}, account.Rules{})
+	for at, want := range map[time.Duration]bool{1: true, time.Hour - 1: true, time.Hour: false} {
+		got := metric.FiguresOf(metric.Fleet{Now: noon.Add(at), Catalog: c, States: map[account.ID]account.State{"a": s}}).Providers[0]
+		if got.Exhausted != want || (got.Ready == 0) != want {
+			t.Errorf("after %v: got exhausted %v and %d ready, want %v", at, got.Exhausted, got.Ready, want)
+		}
+	}
+}

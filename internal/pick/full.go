@@ -30,22 +30,30 @@ func utilization(now time.Time, w account.Window) (float64, bool) {
 // fullest is the utilization of the fullest window that binds the request, 0 when nothing
 // is known.
 func fullest(now time.Time, r Request, s account.State) float64 {
-	full, _ := Fullest(now, r, s)
+	_, full, _ := Fullest(now, r, s)
 	return full
 }
 
-// Fullest is the utilization that policy order compares: that of the fullest window that
-// binds the request. It is 0 and false when no window is known.
-func Fullest(now time.Time, r Request, s account.State) (full float64, known bool) {
+// Fullest is the name and the utilization of the fullest window that binds the request: what
+// policy order compares. Of several that are as full it is the first by name. It is 0 and
+// false when no window is known.
+func Fullest(now time.Time, r Request, s account.State) (window string, full float64, known bool) {
 	for name, w := range s.Windows {
 		if !account.Binds(name, r.Family) {
 			continue
 		}
-		if u, told := utilization(now, w); told {
-			full, known = max(full, u), true
+		u, told := utilization(now, w)
+		if told && (!known || u > full || (u == full && name < window)) {
+			window, full, known = name, u, true
 		}
 	}
-	return full, known
+	return window, full, known
+}
+
+// Room is 1 minus Fullest, never below 0; 1 and false when no window is known.
+func Room(now time.Time, r Request, s account.State) (room float64, known bool) {
+	_, full, known := Fullest(now, r, s)
+	return max(0, 1-full), known
 }
 
 // weekly reports whether a window is a weekly one that binds the request.

@@ -12,9 +12,9 @@ import (
 
 // defaultRoom is the room an account still has for the default families, leaving out
 // whatever binds the request itself.
-func defaultRoom(now time.Time, s catalog.Settings, r Request, st account.State) float64 {
+func defaultRoom(now time.Time, s catalog.Settings, r Request, c Candidate) float64 {
 	room := 1.0
-	for name, w := range st.Windows {
+	for name, w := range c.State.Windows {
 		family := account.FamilyOf(name)
 		if family == r.Family || !namesAny(s.DefaultModels, family) {
 			continue
@@ -23,9 +23,9 @@ func defaultRoom(now time.Time, s catalog.Settings, r Request, st account.State)
 			room = min(room, max(0, 1-u))
 		}
 	}
-	for _, b := range st.Blocks {
+	for _, b := range Blocks(now, c) {
 		// A pause says nothing about an allowance.
-		if b.Active(now) && !b.Pause() && namesAny(s.DefaultModels, b.Family) {
+		if !b.Pause() && namesAny(s.DefaultModels, b.Family) {
 			return 0
 		}
 	}
@@ -41,8 +41,8 @@ func ServesDefault(now time.Time, s catalog.Settings, c Candidate) bool {
 	}
 	open := func(pattern string) bool {
 		means := []string{pattern}
-		for _, b := range c.State.Blocks {
-			if b.Active(now) && !b.Background && b.Tier == "" && (namesAny(means, b.Family) || matchesAny(means, b.Model)) {
+		for _, b := range Blocks(now, c) {
+			if !b.Background && b.Tier == "" && (namesAny(means, b.Family) || matchesAny(means, b.Model)) {
 				return false
 			}
 		}

@@ -12,7 +12,7 @@ func (d *Decision) byOrder(now time.Time, p catalog.Policy, r Request, cs []Cand
 	over, cooling := -1, -1 // the least full of each
 	fulls := make([]float64, len(cs))
 	resort := func(i int) bool {
-		return stands[i].Blocked() && !slices.ContainsFunc(blocks(now, r, cs[i]), guardsOverage)
+		return stands[i].Blocked() && !slices.ContainsFunc(BlocksFor(now, r, cs[i]), guardsOverage)
 	}
 	for i, c := range cs {
 		full := fullest(now, r, c.State)

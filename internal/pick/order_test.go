@@ -131,7 +131,7 @@ func TestOrderBySpecification(t *testing.T) {
 		want, over, cools := -1, -1, -1
 		full := make([]float64, len(cs))
 		for i, c := range cs {
-			full[i], _ = pick.Fullest(now, r, c.State)
+			_, full[i], _ = pick.Fullest(now, r, c.State)
 			st := pick.Stand(now, r, c, settings())
 			switch {
 			case st.Usable() && full[i] < p.Threshold && want < 0:

@@ -101,7 +101,7 @@ func TestNeverOneThatCannotBeUsed(t *testing.T) {
 }
 
 func guarded(c pick.Candidate, r pick.Request) bool {
-	return slices.ContainsFunc(c.State.ActiveBlocks(now, r.Family, r.Model), func(b account.Block) bool {
+	return slices.ContainsFunc(pick.BlocksFor(now, pick.Request{Family: r.Family, Model: r.Model}, pick.Of(account.Account{}, c.State)), func(b account.Block) bool {
 		return b.Cause == account.CauseOverage
 	})
 }

@@ -41,7 +41,7 @@ func (d *Decision) byScore(now time.Time, s catalog.Settings, r Request, cs []Ca
 		if !cs[i].State.Seen() {
 			continue // nothing known: only load can be told
 		}
-		t := weigh(now, s, r, cs[i].State)
+		t := weigh(now, s, r, cs[i])
 		terms[i] = t
 		mean.Expiring += t.Expiring
 		mean.Pace += t.Pace
@@ -80,10 +80,10 @@ func (d *Decision) byScore(now time.Time, s catalog.Settings, r Request, cs []Ca
 }
 
 // weigh reckons the weighted terms, load aside.
-func weigh(now time.Time, s catalog.Settings, r Request, st account.State) Terms {
+func weigh(now time.Time, s catalog.Settings, r Request, c Candidate) Terms {
 	var t Terms
 	expiring, pace, known := math.Inf(1), math.Inf(1), false
-	for name, w := range st.Windows {
+	for name, w := range c.State.Windows {
 		u, ok := utilization(now, w)
 		if !ok || !weekly(name, r) {
 			continue
@@ -97,9 +97,9 @@ func weigh(now time.Time, s catalog.Settings, r Request, st account.State) Terms
 		t.Expiring = s.WeightExpiring * expiring
 		t.Pace = s.WeightPace * pace
 	}
-	t.Short = s.WeightShort * shortRoom(now, s, st)
+	t.Short = s.WeightShort * shortRoom(now, s, c.State)
 	if matchesAny(s.ExpensiveModels, r.Model) {
-		t.Model = 0 - s.WeightModel*defaultRoom(now, s, r, st)
+		t.Model = 0 - s.WeightModel*defaultRoom(now, s, r, c)
 	}
 	return t
 }

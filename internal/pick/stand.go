@@ -72,7 +72,7 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 	if refused, yes := c.State.Refused(now, r.Ask()); yes {
 		return Standing{Reason: Refuses, Refused: refused, Until: refused.Until}
 	}
-	b, blocked := lastBlock(blocks(now, r, c))
+	b, blocked := Blocked(now, r, c)
 	if !blocked {
 		return Standing{}
 	}
@@ -86,14 +86,29 @@ func stand(now time.Time, r Request, c Candidate, fresh bool) Standing {
 	return st
 }
 
-// blocks are those that hold for the request. A guard of paid overage holds no more once
-// the owner has allowed overage, even if it was set before.
-func blocks(now time.Time, r Request, c Candidate) []account.Block {
-	active := c.State.BlocksFor(now, r.Ask())
-	if c.Account.Overage {
-		active = slices.DeleteFunc(active, guardsOverage)
+// Blocks are those that hold at now for whatever is asked of the candidate, in no particular
+// order. A guard of paid overage holds no more once the owner has allowed overage, even if it
+// was set before.
+func Blocks(now time.Time, c Candidate) []account.Block {
+	var active []account.Block
+	for _, b := range c.State.Blocks {
+		if b.Active(now) && !(c.Account.Overage && guardsOverage(b)) {
+			active = append(active, b)
+		}
 	}
 	return active
+}
+
+// BlocksFor are those of Blocks that hold for the request.
+func BlocksFor(now time.Time, r Request, c Candidate) []account.Block {
+	ask := r.Ask()
+	return slices.DeleteFunc(Blocks(now, c), func(b account.Block) bool { return !b.Scopes(ask) })
+}
+
+// Blocked is the block that keeps the request waiting, of several the one that ends last. It
+// is false when none holds. A parking, a drain and a refusal are no blocks: Stand tells them.
+func Blocked(now time.Time, r Request, c Candidate) (account.Block, bool) {
+	return lastBlock(BlocksFor(now, r, c))
 }
 
 func guardsOverage(b account.Block) bool { return b.Cause == account.CauseOverage }

@@ -64,7 +64,7 @@ func roomAt(now time.Time, s catalog.Settings, r Request, c Candidate) (room boo
 			at = t
 		}
 	}
-	for _, b := range blocks(now, r, c) {
+	for _, b := range BlocksFor(now, r, c) {
 		if !b.Pause() {
 			ends(b.Until)
 		}

@@ -373,7 +373,7 @@ func (s Situation) probeDue(i int) bool {
 		return false
 	}
 	last, looked := c.State.ProbedAt, true
-	for _, b := range c.State.BlocksFor(s.Now, s.Request.Ask()) {
+	for _, b := range pick.BlocksFor(s.Now, s.Request, c) {
 		if b.Cause == account.CauseOverage {
 			return false
 		}

@@ -32,6 +32,12 @@ func spent(at, reset time.Time) account.State {
 	return readAt(at.Add(-time.Second), 0.9, 0.2).Reject(account.Rejection{Kind: account.WindowSpent, At: at, Spent: []account.Spent{{Window: account.FiveHour, ResetAt: reset}}}, rules)
 }
 
+// charged is of an answer that was served from paid overage, beyond the weekly window.
+var charged = account.Reading{
+	At: t0.Add(-5 * time.Minute), Source: account.FromAnswer, Claim: account.Weekly, Overage: account.Overage{Charged: true},
+	Windows: []account.WindowReading{{Name: account.Weekly, Utilization: 0.9, HasUtilization: true, ResetAt: t0.Add(5 * 24 * time.Hour)}},
+}
+
 func paused(at time.Time, wait time.Duration) account.State {
 	return read(0.2, 0.2).Reject(account.Rejection{Kind: account.Throttle, At: at, Until: at.Add(wait)}, rules)
 }
@@ -193,6 +199,7 @@ func TestBegin(t *testing.T) {
 		{"nor within probe_interval of the last try", situation(read(0, 0), spent(t0.Add(-30*time.Minute), t0.Add(time.Hour)).Probed(t0.Add(-9*time.Minute))), nil, serve("marlow", placement.New)},
 		{"a conversation pinned to the only, blocked account tries it", pinnedTo(situation(spent(t0.Add(-10*time.Minute), t0.Add(time.Hour))), "marlow"), nil, want{step: placement.Serve, who: "marlow", pin: placement.Keep, probe: true}},
 		{"paid overage is never tried", pinnedTo(situation(overage()), "marlow"), nil, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(3 * time.Hour)}},
+		{"a guard of overage that is allowed by now keeps no try back", pinnedTo(situation(spent(t0.Add(-10*time.Minute), t0.Add(time.Hour)).Observe(charged, 0, rules)), "marlow"), func(s *placement.Situation) { s.Candidates[0].Account.Overage = true }, want{step: placement.Serve, who: "marlow", pin: placement.Keep, probe: true}},
 		{"order tries no account further down the list", order(situation(read(0, 0), spent(t0.Add(-10*time.Minute), t0.Add(time.Hour)))), nil, serve("marlow", placement.New)},
 		{"order tries one further up", order(situation(spent(t0.Add(-10*time.Minute), t0.Add(time.Hour)), read(0, 0))), nil, want{step: placement.Serve, who: "marlow", pin: placement.New, probe: true}},
 

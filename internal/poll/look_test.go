@@ -68,17 +68,17 @@ func TestCooldownOutlivesReset(t *testing.T) {
 			if calls := e.calls(); len(calls) != 12 {
 				t.Errorf("got %d calls in an hour of cooling (%v), want one every 5 minutes", len(calls), calls)
 			}
-			if _, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); !blocked {
+			if _, blocked := pick.Blocked(b.clock(), pick.Request{}, pick.Of(account.Account{}, b.state("juniper").State)); !blocked {
 				t.Error("a full window frees the account")
 			}
 			e.answer(claude(0, 0))
 			b.round(b.poller(), "juniper") // (c) every round here is a new process's
-			if block, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); blocked {
+			if block, blocked := pick.Blocked(b.clock(), pick.Request{}, pick.Of(account.Account{}, b.state("juniper").State)); blocked {
 				t.Errorf("got %+v, want the cooldown ended by the look", block)
 			}
 			// The rejection, folded once more and late, is no relapse.
 			b.learn("juniper", func(s account.State) account.State { return s.Reject(rejected, account.Rules{}) })
-			if block, blocked := b.state("juniper").BlockedUntil(b.clock(), "", ""); blocked {
+			if block, blocked := pick.Blocked(b.clock(), pick.Request{}, pick.Of(account.Account{}, b.state("juniper").State)); blocked {
 				t.Errorf("got %+v, want no relapse", block)
 			}
 		})
@@ -97,7 +97,7 @@ func TestFamilyFreed(t *testing.T) {
 	b.advance(time.Hour)
 	e.answer(says(http.StatusOK, `{"five_hour":{"utilization":1,"resets_at":"2027-03-04T15:00:00Z"},"seven_day_opus":{"utilization":0,"resets_at":"2027-03-10T10:00:00Z"}}`))
 	b.round(b.poller(), "marlow")
-	if block, blocked := b.state("marlow").BlockedUntil(b.clock(), "opus", "claude-opus-5"); blocked {
+	if block, blocked := pick.Blocked(b.clock(), pick.Request{Family: "opus", Model: "claude-opus-5"}, pick.Of(account.Account{}, b.state("marlow").State)); blocked {
 		t.Errorf("got %+v, want the family freed", block)
 	}
 }

@@ -1,10 +1,12 @@
 package poll
 
 import (
+	"slices"
 	"time"
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
 	"holdfast/internal/store"
 )
 
@@ -27,8 +29,9 @@ const (
 
 // Subject is what is known of an account when a round begins.
 type Subject struct {
-	State account.State
-	Clock store.Clock
+	Account account.Account
+	State   account.State
+	Clock   store.Clock
 	// Watched: its provider has a usage endpoint for it.
 	Watched bool
 }
@@ -80,7 +83,7 @@ func Plan(s Subject, now time.Time, settings catalog.Settings, everybody bool) R
 		return Parked
 	case early:
 		return Waiting
-	case parked != nil || cools(s.State, now):
+	case parked != nil || cools(s, now):
 		return Due
 	case !s.Clock.AnswerAt.IsZero() && now.Before(allowanceAt(s.State, "").Add(settings.FreshFor)):
 		return Fresh
@@ -114,13 +117,8 @@ func nextOf(s Subject, now time.Time, interval time.Duration) time.Time {
 
 // cools reports whether the account, or a model family on it, is out of use for something
 // that a reading can show to be over. No reading ends a pause.
-func cools(s account.State, now time.Time) bool {
-	for _, b := range s.Blocks {
-		if b.Active(now) && !b.Pause() {
-			return true
-		}
-	}
-	return false
+func cools(s Subject, now time.Time) bool {
+	return slices.ContainsFunc(pick.Blocks(now, pick.Of(s.Account, s.State)), func(b account.Block) bool { return !b.Pause() })
 }
 
 // allowanceAt is the instant of the newest reading of any window that is an allowance, from

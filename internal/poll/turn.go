@@ -96,7 +96,7 @@ func (r *running) prepare(ctx context.Context, accounts []account.Account) error
 		if t.looker != nil {
 			t.Watched = len(t.looker.Looks(a.Kind, t.credential)) > 0
 		}
-		t.Result = Plan(Subject{t.State.State, t.Clock, t.Watched}, r.at, r.settings, r.everybody)
+		t.Result = Plan(Subject{t.Account, t.State.State, t.Clock, t.Watched}, r.at, r.settings, r.everybody)
 		t.Trouble = t.Clock.Trouble
 		t.renew = r.Refresher != nil && renewable(t.State.State, t.credential, r.at) && refresh.Due(t.credential, r.at)
 		if t.Result == Due {

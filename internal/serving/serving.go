@@ -204,7 +204,8 @@ func (r Record) why(v View, to int) Reason {
 
 // full is how full candidate i is, and whether anything is known of that.
 func (v View) full(i int) (float64, bool) {
-	return pick.Fullest(v.Now, pick.Request{}, v.Candidates[i].State)
+	_, full, known := pick.Fullest(v.Now, pick.Request{}, v.Candidates[i].State)
+	return full, known
 }
 
 func (v View) side(i int) Account {

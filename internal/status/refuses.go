@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 )
 
 // Refuses is one thing that the provider refuses an account for now, while it serves all
@@ -28,17 +29,17 @@ type Refuses struct {
 
 // refuses lists what the account refuses: what it was refused for lack of access or of a
 // large enough limit, and tiers that pause.
-func (a Account) refuses(now time.Time, s account.State) []Refuses {
+func (a Account) refuses(now time.Time, c pick.Candidate) []Refuses {
 	list := []Refuses{}
-	for _, r := range s.Refuses {
+	for _, r := range c.State.Refuses {
 		if now.Before(r.Until) {
 			list = append(list, Refuses{
 				Model: r.Model, Feature: r.Feature, Tier: r.Tier, Limit: r.Limit, Until: second(r.Until), Why: r.Why, Cure: a.cure(r),
 			})
 		}
 	}
-	for _, b := range s.Blocks {
-		if b.Active(now) && b.Tier != "" {
+	for _, b := range pick.Blocks(now, c) {
+		if b.Tier != "" {
 			list = append(list, Refuses{Model: b.Model, Tier: b.Tier, Until: second(b.Until), Why: b.Cause})
 		}
 	}

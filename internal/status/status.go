@@ -18,6 +18,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/pick"
 	"holdfast/internal/pin"
 	"holdfast/internal/store"
 	"holdfast/internal/vault"
@@ -183,14 +184,14 @@ func Of(in Input) Report {
 			continue
 		}
 		section := Provider{Name: p, Policy: in.Catalog.PolicyOf(p).Name}
-		serving, ready, room := servingNow(in, p, of), false, -1.0
+		cs := pick.Candidates(of, store.Known(in.States), in.Serving[p].Account)
+		serving, ready, room := servingNow(in, p, cs), false, -1.0
 		apart := make([]account.State, len(of))
 		for i, a := range of {
 			apart[i] = stored[a.ID].State
 		}
 		for i, a := range of {
-			s := in.States[a.ID]
-			entry := accountEntry(in.Now, a, s.State)
+			entry := accountEntry(in.Now, cs[i])
 			entry.SharesWith = account.Sharing(of, apart, i)
 			entry.Order = i + 1
 			entry.LivePins = live[a.ID]
@@ -206,10 +207,10 @@ func Of(in Input) Report {
 				entry.Serving = true
 				section.Serving = &entry.Name
 			}
-			if entry.State == Ready {
+			if pick.Stand(in.Now, pick.Request{}, cs[i], in.Catalog.Settings()).Usable() {
 				ready = true
-				if _, _, known := s.Fullest(in.Now, ""); known {
-					room = max(room, s.Headroom(in.Now, ""))
+				if left, known := pick.Room(in.Now, pick.Request{}, cs[i].State); known {
+					room = max(room, left)
 				}
 			}
 			if entry.State != Parked {
@@ -226,13 +227,14 @@ func Of(in Input) Report {
 	return r
 }
 
-func accountEntry(now time.Time, a account.Account, s account.State) Account {
+func accountEntry(now time.Time, c pick.Candidate) Account {
+	a, s := c.Account, c.State
 	entry := Account{
 		Name: a.Name, Provider: a.Provider, Kind: a.Kind, Plan: a.Plan,
-		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(now, s),
+		State: Ready, Windows: windows(now, s), BlockedModels: blockedModels(pick.Blocks(now, c)),
 	}
-	entry.Refuses = entry.refuses(now, s)
-	block, blocked := s.BlockedUntil(now, "", "")
+	entry.Refuses = entry.refuses(now, c)
+	block, blocked := pick.Blocked(now, pick.Request{}, c)
 	switch {
 	case s.Parked != nil:
 		since := second(s.Parked.Since)
@@ -280,10 +282,10 @@ func byLength(a, b string) int {
 	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
 }
 
-func blockedModels(now time.Time, s account.State) []BlockedModel {
+func blockedModels(blocks []account.Block) []BlockedModel {
 	list := []BlockedModel{}
-	for _, b := range s.Blocks {
-		if b.Active(now) && (b.Family != "" || b.Model != "") && b.Tier == "" && !b.Background {
+	for _, b := range blocks {
+		if (b.Family != "" || b.Model != "") && b.Tier == "" && !b.Background {
 			list = append(list, BlockedModel{Family: b.Family, Model: b.Model, Reason: b.Cause, Until: second(b.Until)})
 		}
 	}

@@ -56,13 +56,9 @@ func lastSwitch(records map[account.Provider]store.ServingRecord) *Switch {
 	return last
 }
 
-// servingNow returns which of a provider's accounts serves, −1 if none does.
-func servingNow(in Input, p account.Provider, of []account.Account) int {
-	v := serving.View{Now: in.Now, Policy: in.Catalog.PolicyOf(p), Settings: in.Catalog.Settings()}
-	for _, a := range of {
-		s := in.States[a.ID]
-		v.Candidates = append(v.Candidates, pick.Candidate{Account: a, State: s.State, Placed: s.Placed})
-	}
+// servingNow returns which of a provider's candidates serves, −1 if none does.
+func servingNow(in Input, p account.Provider, cs []pick.Candidate) int {
+	v := serving.View{Now: in.Now, Policy: in.Catalog.PolicyOf(p), Settings: in.Catalog.Settings(), Candidates: cs}
 	return v.Of(in.Serving[p].Account)
 }
 

@@ -169,10 +169,7 @@ func (s *Store) LookServing(ctx context.Context, clock func() time.Time) ([]Serv
 	var looks []ServingLook
 	for _, p := range q.Serving {
 		view := serving.View{Now: now, ReadAt: readAt, Catalog: v.Catalog.Revision, Policy: v.Catalog.PolicyOf(p), Settings: settings}
-		for _, a := range v.Catalog.Of(p) {
-			st := known.States[a.ID]
-			view.Candidates = append(view.Candidates, pick.Candidate{Account: a, State: st.State, Placed: st.Placed})
-		}
+		view.Candidates = pick.Candidates(v.Catalog.Of(p), Known(known.States), known.Serving[p].Account)
 		looks = append(looks, ServingLook{p, view, known.Serving[p]})
 	}
 	return looks, nil

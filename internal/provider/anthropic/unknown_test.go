@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/internal/account"
+	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 )
@@ -33,11 +34,11 @@ func TestRejectedWindowOfAnUnknownFamily(t *testing.T) {
 				Body:    []byte(`{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your account's rate limit."}}`),
 			})
 			s := account.State{}.Reject(r, account.Rules{})
-			b, blocked := s.BlockedUntil(at, "opus", "claude-opus-5")
+			b, blocked := pick.Blocked(at, pick.Request{Family: "opus", Model: "claude-opus-5"}, pick.Of(account.Account{}, s))
 			if r.Kind != account.ModelWindow || !blocked || !b.Until.Equal(reset) {
 				t.Errorf("got %s (%s), blocked %v until %v, want the family until %v", r.Kind, r.Rule, blocked, b.Until, reset)
 			}
-			if _, blocked := s.BlockedUntil(at, "haiku", "claude-haiku-4-5"); blocked {
+			if _, blocked := pick.Blocked(at, pick.Request{Family: "haiku", Model: "claude-haiku-4-5"}, pick.Of(account.Account{}, s)); blocked {
 				t.Error("a family that was not refused is blocked")
 			}
 		})

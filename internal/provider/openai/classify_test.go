@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/capture"
+	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
 )
@@ -211,7 +212,7 @@ func TestClassifyBothWindows(t *testing.T) {
 		t.Errorf("got %+v by %s, want %+v by five-hour", x.Spent, x.Rule, want)
 	}
 	s := account.State{}.Reject(x, account.Rules{})
-	if b, ok := s.BlockedUntil(t0, "gpt-other", "gpt-other"); !ok || !b.Until.Equal(t0.Add(6*24*time.Hour)) {
+	if b, ok := pick.Blocked(t0, pick.Request{Family: "gpt-other", Model: "gpt-other"}, pick.Of(account.Account{}, s)); !ok || !b.Until.Equal(t0.Add(6*24*time.Hour)) {
 		t.Errorf("another model: got blocked %v until %v, want until the week's reset", ok, b.Until)
 	}
 }

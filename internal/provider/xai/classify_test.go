@@ -8,6 +8,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/capture"
+	"holdfast/internal/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
 )
@@ -159,10 +160,10 @@ func TestOneModelAlone(t *testing.T) {
 	} {
 		a.At, a.Request = t0, inference("grok-4.5")
 		s := account.State{}.Reject(xai.Provider{}.Classify(a), account.Rules{})
-		if _, blocked := s.BlockedUntil(t0, "grok-4.5", "grok-4.5"); !blocked {
+		if _, blocked := pick.Blocked(t0, pick.Request{Family: "grok-4.5", Model: "grok-4.5"}, pick.Of(account.Account{}, s)); !blocked {
 			t.Errorf("%s: the model that was refused is not blocked", name)
 		}
-		if _, blocked := s.BlockedUntil(t0, "grok-4.6", "grok-4.6"); blocked {
+		if _, blocked := pick.Blocked(t0, pick.Request{Family: "grok-4.6", Model: "grok-4.6"}, pick.Of(account.Account{}, s)); blocked {
 			t.Errorf("%s: a model that was not refused is blocked", name)
 		}
 	}
