@@ -64,7 +64,7 @@ func TestCount(t *testing.T) {
 	}
 	want := map[string]operations{
 		"new conversation, cold process": {5 + 3, 1 + 5 + 2, 3 + 2}, // the configuration; then pin, states and credentials; usage
-		"new conversation":               {4, 4, 3},     // claim, placement, reading
+		"new conversation":               {4, 4, 3},                 // claim, placement, reading
 		"pinned":                         {1, 4, 0},
 		"pinned, touch due":              {2 + 3, 4 + 2, 1 + 2}, // a minute later, so that usage is written too
 		"pinned, reading changed":        {2, 4, 1},
