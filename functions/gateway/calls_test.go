@@ -58,7 +58,7 @@ func TestCalls(t *testing.T) {
 		{"pinned, account rejects", func() {
 			accounts[home].Queue(upstreamtest.FiveHourSpent(time.Now().Add(3 * time.Hour)))
 		}, turn, http.StatusOK, "moved",
-			calls{"BatchGetItem": 1, "UpdateItem": 4}, "pin and states; rejection, move, placement, reading"},
+			calls{"BatchGetItem": 2, "UpdateItem": 5}, "pin and states; rejection, move, placement, reading; events"},
 		{"key revoked or never made", nil, functiontest.Request{Key: nobodys}, http.StatusUnauthorized, "",
 			calls{"BatchGetItem": 1}, "catalog, at most four times a second"},
 		{"no client key by its form", nil, functiontest.Request{Key: "sk-ant-api03-somebody-elses"}, http.StatusUnauthorized, "",

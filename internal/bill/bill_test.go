@@ -69,7 +69,7 @@ func TestCount(t *testing.T) {
 		"pinned, touch due":              {2 + 3, 4 + 2, 1 + 2}, // a minute later, so that usage is written too
 		"pinned, reading changed":        {2, 4, 1},
 		"count_tokens":                   {1, 4, 0},
-		"pinned, account rejects":        {5, 4, 5}, // rejection, of a state that has grown over a kilobyte; move, placement, reading
+		"pinned, account rejects":        {5 + 2, 4 + 1, 5 + 1}, // rejection, of a state that has grown over a kilobyte; move, placement, reading; events
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(operations{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -128,6 +128,8 @@ type cli struct {
 	table string // --table; empty if not given
 	// makes: the command makes something, and a data directory for it where there is none.
 	makes bool
+	// invoked is the command as it was typed, without its flags and the program's name.
+	invoked string
 }
 
 // usageError is wrong usage, by its form alone.
@@ -160,12 +162,16 @@ func (c *cli) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&c.dir, "data", "", "directory of accounts, keys and state (default: the user's data directory)")
 	root.PersistentFlags().StringVar(&c.table, "table", "", "DynamoDB table of accounts, keys and state, instead of a directory; AWS is found as the AWS CLI finds it")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return c.checkPlace(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		c.invoked = catalog.HideSecrets(strings.Join(append([]string{path}, args...), " "))
+		return c.checkPlace(cmd)
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.Version = c.Build.String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(c.serveCommand(), c.accountCommand(), c.policyCommand(), c.keyCommand(), c.settingsCommand(),
-		c.statusCommand(), c.forecastCommand(), c.usageCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
+		c.statusCommand(), c.forecastCommand(), c.usageCommand(), c.eventsCommand(), c.switchesCommand(), c.pollCommand(), c.pickCommand(), c.functionURLCommand(), c.versionCommand(),
 		notYet("explain", "past choices are in the log only; `holdfast pick` explains the one it would make now"))
 	root.SetHelpCommand(helpCommand())
 	// A command that only holds others is no line of its own in the usage.

@@ -14,6 +14,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/event"
 	"holdfast/internal/presence"
 	"holdfast/internal/refresh"
 	"holdfast/internal/seal"
@@ -35,6 +36,8 @@ const presenceDir = "renewing"
 // data is a data directory or a table, opened.
 type data struct {
 	*store.Store
+	// changed: the catalog was changed.
+	changed bool
 	// box opens what is sealed. For a table it asks a key service, so only those ask for it
 	// who need it.
 	box func(context.Context) (*seal.Box, error)
@@ -194,7 +197,14 @@ func (c *cli) with(ctx context.Context, do func(*data) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, closing()) }()
 	d.Store = d.Within(commandWithin)
-	if err := do(d); err != nil {
+	err = do(d)
+	if d.changed && err == nil {
+		d.Note(event.Event{At: c.Now(), Kind: event.Command, What: c.invoked})
+	}
+	if failed := d.WriteEvents(context.WithoutCancel(ctx), c.Now()); failed != nil {
+		fmt.Fprintln(c.Stderr, "holdfast: what was done is not among the events, which could not be written:", oneLine(failed.Error()))
+	}
+	if err != nil {
 		return err
 	}
 	c.hearSilence(ctx, d)
@@ -227,6 +237,7 @@ func (d *data) change(ctx context.Context, edit func(catalog.Catalog) (catalog.C
 		tried = true
 		return edit(old)
 	})
+	d.changed = d.changed || err == nil
 	if tried && errors.Is(err, store.ErrUnavailable) {
 		err = fmt.Errorf("whether the change was made is not known; look with `holdfast account list`, `holdfast key list` or `holdfast settings` before you try again: %w", err)
 	}

@@ -304,7 +304,7 @@ func TestRemoveTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, it := range out.Items {
-		if pk := it["pk"].(*types.AttributeValueMemberS).Value; !strings.HasPrefix(pk, "catalog#") && !strings.HasPrefix(pk, "datakey#") {
+		if pk := it["pk"].(*types.AttributeValueMemberS).Value; !strings.HasPrefix(pk, "catalog#") && !strings.HasPrefix(pk, "datakey#") && !strings.HasPrefix(pk, "event#") {
 			t.Errorf("%s is still there", pk)
 		}
 	}

@@ -64,7 +64,7 @@ func within(path string, names ...string) bool {
 var (
 	// core decides: values in, values out.
 	core = []string{
-		"account", "alarm", "alarmstate", "body", "catalog", "checkup", "claims", "clientkey", "conversation", "cost", "credential", "credentialfile", "forecast",
+		"account", "alarm", "alarmstate", "body", "catalog", "checkup", "claims", "clientkey", "conversation", "cost", "credential", "credentialfile", "event", "forecast",
 		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse", "usage",
 	}
 	// edges speak to the outside.

@@ -137,6 +137,10 @@ func (x *exchange) finish() {
 	}
 	x.countUsage()
 	x.writes.Wait()
+	if x.g.store.Noted() {
+		x.beside("write events", func(ctx context.Context) error { return x.g.store.WriteEvents(ctx, x.g.now()) })
+		x.writes.Wait()
+	}
 	if x.counted {
 		x.g.open.Add(-1)
 	}

@@ -202,13 +202,13 @@ func (k *keptCounts) keys() []string {
 // flushAtOnce is how many pins one read of Flush brings.
 const flushAtOnce = 50
 
-// Flush writes what was counted and is not stored: usage, and the requests that found their
+// Flush writes what was counted or noted and is not stored: usage, events, and the requests that found their
 // pin since its last touch, for the status. Without it usage is written by the next request
 // that ends a minute after the last time; the others come with the next touch, and of a
 // conversation that ends before that not at all. A process that lives should call it now and
 // then and before it ends.
 func (g *Gateway) Flush(ctx context.Context) error {
-	return errors.Join(g.keepUsage(ctx), g.flushKept(ctx))
+	return errors.Join(g.keepUsage(ctx), g.store.WriteEvents(ctx, g.now()), g.flushKept(ctx))
 }
 
 func (g *Gateway) flushKept(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"holdfast/internal/event"
 	"holdfast/internal/pin"
 	"holdfast/internal/placement"
 )
@@ -41,6 +42,7 @@ func (x *exchange) securePin(p *placement.Plan) (won bool, err error) {
 		stored, won, err = g.store.ReplacePin(ctx, x.who.Key, next)
 		if won && !x.sit.Fresh {
 			x.pinSaid = "moved"
+			g.store.Note(event.Event{At: now, Kind: event.Moved, Account: a.ID, From: held, What: p.Why})
 			if x.moved == nil {
 				x.moved = &before
 			}

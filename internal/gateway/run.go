@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"holdfast/internal/account"
+	"holdfast/internal/event"
 	"holdfast/internal/forward"
 	"holdfast/internal/placement"
 )
@@ -97,6 +98,7 @@ func (x *exchange) secure(p *placement.Plan) (lost bool, err error) {
 			*p = x.replan()
 			return true, nil
 		}
+		x.g.store.Note(event.Event{At: x.g.now(), Kind: event.Trial, Account: id})
 	}
 	if won, err := x.secureUploads(ctx, i); err != nil {
 		return false, err

@@ -102,7 +102,7 @@ func (p *Poller) round(ctx context.Context, everybody bool) (report Report, err 
 	}
 	r.work(ctx)
 	r.history(ctx)
-	err = errors.Join(r.record(ctx), r.serving(ctx))
+	err = errors.Join(r.record(ctx), r.serving(ctx), r.Store.WriteEvents(context.WithoutCancel(ctx), p.Now()))
 	report = Report{At: now, Catalog: *view.Catalog.Catalog, Accounts: make([]Finding, len(r.turns))}
 	for i, t := range r.turns {
 		report.Accounts[i] = t.Finding

@@ -22,6 +22,7 @@ const (
 	KindServing    Kind = "serving"    // by provider: who serves under policy order, and the newest switches; PROVIDER/past: older ones
 	KindPoll       Kind = "poll"       // "poll": when who was looked at, and who is backed off from
 	KindHistory    Kind = "history"    // by account id and day: readings, for forecasts
+	KindEvent      Kind = "event"      // by day: what happened
 	KindUsage      Kind = "usage"      // by hour, and by day: what accounts were used for
 )
 

@@ -32,6 +32,7 @@ import (
 
 	"holdfast/internal/account"
 	"holdfast/internal/catalog"
+	"holdfast/internal/event"
 	"holdfast/internal/owner"
 	"holdfast/internal/pin"
 )
@@ -45,16 +46,19 @@ const catalogID = "catalog"
 type Store struct {
 	backend Backend
 	decoded *decoded
+	events  *event.Buffer // what happened and is not written yet
 	within  time.Duration
 }
 
 // New returns a store on a backend, whose calls end within CallTimeout.
-func New(b Backend) *Store { return &Store{backend: b, decoded: newDecoded(), within: CallTimeout} }
+func New(b Backend) *Store {
+	return &Store{backend: b, decoded: newDecoded(), events: &event.Buffer{}, within: CallTimeout}
+}
 
 // Within returns the same store with another bound on each call, for commands: a disk that
 // stalls for some seconds should not fail them. A backend may have a shorter one itself.
 func (s *Store) Within(d time.Duration) *Store {
-	return &Store{backend: s.backend, decoded: s.decoded, within: d}
+	return &Store{backend: s.backend, decoded: s.decoded, events: s.events, within: d}
 }
 
 // Close closes the backend.
@@ -191,6 +195,7 @@ const foldAttempts = 20
 // Fold applies change to an account's state and writes the result if change says that it
 // is worth it. base is the state as last read; when another process wrote in between,
 // change is applied to what it wrote. It returns the state as stored. A state that was
+// The events that lie between wait for WriteEvents. A state that was
 // forgotten since it was read stays so: a request that outlives its account would leave
 // one of an account that there is no more. What is returned then is stored nowhere.
 func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, change func(account.State) (account.State, bool)) (StateRecord, error) {
@@ -208,6 +213,7 @@ func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, chang
 		}
 		stored, err := s.backend.Put(ctx, Record{Key: key, Body: body}, Condition{Revision: base.Revision})
 		if err == nil {
+			s.events.Add(event.Changes(id, base.State, next)...)
 			return StateRecord{State: next, Placed: max(stored.Count, base.Placed), Revision: stored.Revision}, nil
 		}
 		if !errors.Is(err, ErrConflict) {

@@ -52,6 +52,7 @@ func Run(t *testing.T, h Harness) {
 		{"Poll", pollTests},
 		{"History", historyTests},
 		{"Usage", usageTests},
+		{"Event", eventTests},
 		{"Lease", leaseTests},
 		{"Renewal", renewalTests},
 		{"Forget", forgetTests},
