@@ -20,7 +20,7 @@ type Way struct {
 }
 
 // advised is a command line within a sentence, one that works on the data.
-var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|forecast|usage|events|events|switches|poll|pick|serve|explain)\b`)
+var advised = regexp.MustCompile(`(^|[^/.\w-])holdfast (account|key|policy|settings|status|forecast|usage|events|switches|poll|pick|serve|explain)\b`)
 
 // In returns a text whose commands take the way.
 func (w Way) In(text string) string {

@@ -99,6 +99,7 @@ func nameOf(by By, span store.UsageSpan, who usage.Who) string {
 		if span.Length == time.Hour {
 			return span.From.Format("2006-01-02 15:00Z")
 		}
+	case ByDay:
 	}
 	return span.From.Format(time.DateOnly)
 }
