@@ -101,7 +101,7 @@ func TestEventUsage(t *testing.T) {
 			{"", `{"model":"grok-4","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":1,"total_tokens":101,"prompt_tokens_details":{"cached_tokens":60}}}`},
 			{"", `{"model":"grok-4","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":9,"total_tokens":109,"prompt_tokens_details":{"cached_tokens":60}}}`},
 			{"", `[DONE]`},
-		}, provider.Usage{Model: "grok-4", Input: 40, CacheRead: 60, Output: 9, Reasoning: 9}},
+		}, provider.Usage{Model: "grok-4", Input: 40, CacheRead: 60, Output: 9}},
 		{"chat, reasoning beside the completion", []event{{"", `{"model":"grok-4","usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}}`}},
 			provider.Usage{Model: "grok-4", Input: 32, Output: 103, Reasoning: 94}},
 		{"chat, reasoning within the completion", []event{{"", `{"model":"grok-4","usage":{"prompt_tokens":32,"completion_tokens":103,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}}`}},
