@@ -53,7 +53,7 @@ type poller struct {
 	watch *cloudwatch.Watch
 }
 
-// round makes one round and tells of it. An error fails the invocation, so that the
+// round makes one round and reports it. An error fails the invocation, so that the
 // platform counts it; what can be told is told all the same.
 func (p *poller) round(ctx context.Context) error {
 	report, err := p.Round(ctx)

@@ -7,7 +7,7 @@
 // limits of its own there, under a name the owner chose. A window is one limit that
 // fills and resets; its utilization is a fraction (0 empty, 1 full, above 1
 // possible). A reading is what an answer or a look at a usage endpoint said about
-// windows, with the instant it speaks of. A rejection is an upstream "no", already
+// windows, with the instant that it describes. A rejection is an upstream "no", already
 // classified by the provider's package. What an account refuses is one thing that it does
 // not do for now: a feature, a model, a tier of one, or requests larger than a limit; it
 // does all else. A block keeps an account, one model family

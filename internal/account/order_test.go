@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/account"
 )
 
-// evidence is one thing to fold, and the instant it speaks of.
+// evidence is one thing to fold, and the instant that it describes.
 type evidence struct {
 	when time.Duration
 	what string

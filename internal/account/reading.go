@@ -89,7 +89,7 @@ type Overage struct {
 
 // Reading is everything one answer or look said about an account's limits.
 type Reading struct {
-	At time.Time // the instant it speaks of: when the response headers arrived
+	At time.Time // the instant that it describes: when the response headers arrived
 	// Sent is when the request was sent, for an answer that was not streamed: its headers
 	// describe the moment before its work, so against a refusal it counts as of then. Zero
 	// where the headers came before the work, as of a stream: it then counts as of At.

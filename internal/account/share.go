@@ -127,7 +127,7 @@ func contradict(s, o State) bool {
 	return false
 }
 
-// With returns the state with what the states of others of the same limits tell of those.
+// With returns the state with what the states of accounts with the same limits say about those limits.
 // The order of the others does not matter.
 func (s State) With(others ...State) State {
 	all := append([]State{s}, others...)

@@ -29,7 +29,7 @@ func (w Window) At(now time.Time) float64 {
 	return w.Utilization
 }
 
-// LookedAt is when a usage endpoint was last seen to tell of the window; zero if never.
+// LookedAt is when a usage endpoint was last seen to report the window; zero if never.
 func (w Window) LookedAt() time.Time {
 	if w.Source == FromPoll {
 		return later(w.ObservedAt, w.PollOpenAt)

@@ -3,7 +3,7 @@
 //
 // An account is alarmed for when its owner has to act, or soon will have to: while it is
 // parked, and, before it comes to that, while the renewal of its login keeps failing. One
-// alarm tells of both, since CloudWatch charges for each. It notifies when it is raised and
+// alarm covers both, since CloudWatch charges for each. It notifies when it is raised and
 // not when it ends: an alarm that is new begins without data, and would otherwise announce
 // that nothing is wrong. The poller keeps the alarms as this package has them (Changes);
 // whoever removes an account removes its alarm by Name.

@@ -92,7 +92,7 @@ const (
 	// no stream.
 	pollerMemory = 128
 	asideFor     = time.Second
-	// alarmsPerCall is how many alarms CloudWatch tells of in one call.
+	// alarmsPerCall is how many alarms CloudWatch reports in one call.
 	alarmsPerCall = 50
 )
 

@@ -20,7 +20,7 @@ type upstream struct {
 	rejects bool
 }
 
-// usage is what Anthropic's endpoint tells of a plan with a model's own window.
+// usage is what Anthropic's endpoint says about a plan with a model's own window.
 const usage = `{"five_hour":{"utilization":%[1]g,"resets_at":%[2]q},"seven_day":{"utilization":%[1]g,"resets_at":%[3]q},"seven_day_opus":null,` +
 	`"limits":[{"kind":"session","percent":%[1]g,"resets_at":%[2]q},{"kind":"weekly_all","percent":%[1]g,"resets_at":%[3]q},` +
 	`{"kind":"weekly_scoped","percent":%[1]g,"resets_at":%[3]q,"scope":{"model":{"id":null,"display_name":"Fable"}}}],"extra_usage":{"is_enabled":false}}`

@@ -45,7 +45,7 @@ type Facts struct {
 	FirstUser string
 	// SystemHash, ToolsHash are hashes for a fingerprint: of the system text (system,
 	// instructions and leading system and developer messages) without volatile lines, and
-	// of the tools' names, sorted. Zero when there are none.
+	// of the tools' names, sorted. Zero when none exist.
 	SystemHash, ToolsHash [32]byte
 	// ToolsEmpty: tools is present and is an empty array.
 	ToolsEmpty bool

@@ -62,7 +62,7 @@ func keepObject(to *[][]byte, id []byte) {
 	*to = append(*to, id)
 }
 
-// objectID is the id in the string at i; nil if there is none.
+// objectID is the id in the string at i; nil if none exists.
 func (s *scanner) objectID(i int, prefixes []string) []byte {
 	if i < 0 || s.at(i) != '"' {
 		return nil

@@ -71,7 +71,7 @@ func Key(id string) func(context.Context) (string, error) {
 	}
 }
 
-// Box returns the box of the table's data key, which is made if there is none yet. The
+// Box returns the box of the table's data key, which is made if none exists yet. The
 // first call opens it and all others get the same; a caller whose context ends goes, and
 // the opening goes on for whoever comes next. After an error the next call tries again.
 //

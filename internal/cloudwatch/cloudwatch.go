@@ -36,7 +36,7 @@ type Watch struct {
 
 // New returns the part that belongs to a table. Alarms notify the topic; an empty one lets
 // them notify nobody. silence names the alarm about a poller that makes no rounds; empty
-// where there is none. Nobody is contacted.
+// where none exists. Nobody is contacted.
 func New(cfg aws.Config, table, topic, silence string) *Watch {
 	return &Watch{client: cloudwatch.NewFromConfig(cfg), table: table, topic: topic, silence: silence}
 }

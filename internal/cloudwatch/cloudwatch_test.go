@@ -106,7 +106,7 @@ func TestKeep(t *testing.T) {
 	if a := alarms()[ofLogin]; len(a.AlarmActions) != 0 {
 		t.Errorf("without a topic: got actions %v", a.AlarmActions)
 	}
-	for range 2 { // also when there is none
+	for range 2 { // also when none exists
 		if err := w.RemoveAlarm(ctx, "juniper"); err != nil {
 			t.Fatal(err)
 		}

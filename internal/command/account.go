@@ -108,7 +108,7 @@ type shown struct {
 	listed
 	// Status is the account's part of the status report.
 	Status status.Account `json:"status"`
-	// Credential tells of the credential without telling it.
+	// Credential describes the credential without its secret.
 	Credential credentialFacts `json:"credential"`
 }
 

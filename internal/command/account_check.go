@@ -23,7 +23,7 @@ import (
 	"holdfast/internal/store"
 )
 
-// watchedFor is how far back readings and requests of ours are compared: pins tell of a
+// watchedFor is how far back readings and requests of ours are compared: pins report a
 // day's requests, and not of more.
 const watchedFor = 23 * time.Hour
 

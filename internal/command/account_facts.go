@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/store"
 )
 
-// credentialFacts tell of a credential without telling it. Times are null where they are
+// credentialFacts describe a credential without its secret. Times are null where they are
 // not known, or never were.
 type credentialFacts struct {
 	// Generation counts the credentials the account has had, renewed ones too.
@@ -52,7 +52,7 @@ type credentialFacts struct {
 	held credential.Credential
 }
 
-// facts tells of a credential. Whoever may not open it is told so, and sees the rest of
+// facts describes a credential. Whoever may not open it is told so, and sees the rest of
 // the account.
 func facts(ctx context.Context, d *data, a account.Account, s account.State) (credentialFacts, error) {
 	f := credentialFacts{Organization: s.Organization, refused: s.Parked != nil && s.Parked.Kind == account.BadCredential, ending: s.Ending != nil}

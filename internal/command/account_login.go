@@ -75,7 +75,7 @@ func (c *cli) accountLogin() *cobra.Command {
 }
 
 // otherOwner reports whether two credentials are certainly of different principals. Keys
-// tell of none, and neither does every client's file.
+// report none, and neither does every client's file.
 func otherOwner(held, next credential.Credential) bool {
 	return held.Principal != "" && next.Principal != "" && held.Principal != next.Principal
 }

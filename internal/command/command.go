@@ -126,7 +126,7 @@ type cli struct {
 	Options
 	dir   string // --data; empty if not given
 	table string // --table; empty if not given
-	// makes: the command makes something, and a data directory for it where there is none.
+	// makes: the command makes something, and a data directory for it where none exists.
 	makes bool
 	// invoked is the command as it was typed, without its flags and the program's name.
 	invoked string

@@ -56,7 +56,7 @@ func (d *data) vault(ctx context.Context) (vault.Vault, error) {
 	return vault.Vault{Store: d.Store, Box: box}, err
 }
 
-// open opens the table that is named, or else the data directory. Where there is none, it is
+// open opens the table that is named, or else the data directory. Where none exists, it is
 // made for a command that makes something; others leave no trace of having looked: a
 // directory that was named is refused then, and the owner's own is taken for an empty one.
 // Whoever opens calls close in the end.

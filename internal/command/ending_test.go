@@ -22,7 +22,7 @@ func TestEndingLoginIsTold(t *testing.T) {
 	const command = "holdfast account login max --import FILE"
 	for _, args := range [][]string{{"status"}, {"account", "show", "max"}, {"account", "check", "max", "--no-look"}} {
 		if text := b.must(args...).stdout; !strings.Contains(text, command) || !strings.Contains(text, "it serves until 2027-03-04 12:00Z (in 2h00m), and not longer") {
-			t.Errorf("%v does not tell of it:\n%s", args, text)
+			t.Errorf("%v does not report it:\n%s", args, text)
 		}
 	}
 	shown := decode[struct{ Status status.Account }](t, b.must("account", "show", "max", "--json")).Status

@@ -73,7 +73,7 @@ type explanation struct {
 	Model    string           `json:"model"`
 	Family   string           `json:"family,omitempty"`
 	Policy   string           `json:"policy"`
-	// Account is the name of the chosen one; null when there is none.
+	// Account is the name of the chosen one; null when none exists.
 	Account    *string     `json:"account"`
 	Reason     pick.Reason `json:"reason"`
 	Candidates []pick.Part `json:"candidates"`

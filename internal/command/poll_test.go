@@ -156,7 +156,7 @@ func (l *lines) await(t *testing.T, pattern string) {
 	}
 }
 
-// TestServePolls: a server looks at usage by itself, and tells of it in its status.
+// TestServePolls: a server looks at usage by itself, and reports it in its status.
 func TestServePolls(t *testing.T) {
 	b := newBench(t)
 	v := newVendor(t)

@@ -238,7 +238,7 @@ func (d *data) whose(ctx context.Context, snap store.Snapshot) map[account.ID]ac
 	return states
 }
 
-// sayOfSharers tells of accounts that have the same limits: two logins of one principal are
+// sayOfSharers names accounts that have the same limits: two logins of one principal are
 // not twice as much.
 func (c *cli) sayOfSharers(ctx context.Context, d *data, name string) error {
 	snap, err := d.Snapshot(ctx, true)

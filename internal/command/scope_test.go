@@ -66,10 +66,10 @@ func TestScopeOfAnAccount(t *testing.T) {
 	check("lab", credential.Scope{Organization: "org-1", Project: "proj_1"}, "")
 	check("work", credential.Scope{Workspace: "wrkspc_1"}, "")
 	if text := b.must("account", "list").stdout; !strings.Contains(text, "organization org-1, project proj_1") || !strings.Contains(text, "workspace wrkspc_1") {
-		t.Errorf("the list does not tell of them:\n%s", text)
+		t.Errorf("the list does not report them:\n%s", text)
 	}
 	if text := b.must("account", "show", "lab").stdout; !strings.Contains(text, "org-1") || !strings.Contains(text, "proj_1") {
-		t.Errorf("show does not tell of them:\n%s", text)
+		t.Errorf("show does not report them:\n%s", text)
 	}
 
 	b.must("account", "login", "lab", "--key-env", "NEW")

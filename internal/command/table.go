@@ -16,7 +16,7 @@ import (
 // Table is a DynamoDB table, opened.
 type Table interface {
 	store.Backend
-	// Box returns the box of the table's data key, which is made if there is none yet. It
+	// Box returns the box of the table's data key, which is made if none exists yet. It
 	// asks a key service the first time.
 	Box(context.Context) (*seal.Box, error)
 	// Environment is what a function needs in its environment to open the same table.

@@ -58,7 +58,7 @@ var Prices = []Price{
 	{Schedules, 1 / million, 14 * million, "https://aws.amazon.com/eventbridge/pricing/"},
 }
 
-// PriceOf is the price of an item; the zero Price where there is none.
+// PriceOf is the price of an item; the zero Price where none exists.
 func PriceOf(item Item) Price {
 	for _, p := range Prices {
 		if p.Item == item {

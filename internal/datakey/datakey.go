@@ -52,7 +52,7 @@ type Source struct {
 	Table string
 }
 
-// Load returns the table's data key and makes it first if there is none. Where the store
+// Load returns the table's data key and makes it first if none exists. Where the store
 // or KMS did not answer it returns store.ErrUnavailable and may be called again; other
 // errors are for the owner to put right, and say how.
 func (s Source) Load(ctx context.Context) ([Size]byte, error) {

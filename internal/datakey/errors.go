@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/store"
 )
 
-// failed says why KMS did not do something with the key that r tells of, and what to do
+// failed says why KMS did not do something with the key that r names, and what to do
 // about it. permission is what it takes to do it.
 func (s Source) failed(what, permission string, r record, err error) error {
 	var (

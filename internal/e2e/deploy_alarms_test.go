@@ -286,7 +286,7 @@ func scheduled(t *testing.T, s *stack) {
 }
 
 // allSpent: both accounts of a provider reject, through the deployed gateway, and the
-// deployed poller tells of it.
+// deployed poller reports it.
 func allSpent(t *testing.T, s *stack) {
 	until := time.Now().Add(3 * time.Hour)
 	for _, a := range []*upstreamtest.Account{s.one, s.two} {

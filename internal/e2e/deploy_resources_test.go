@@ -19,7 +19,7 @@ import (
 	"holdfast/internal/functiontest"
 )
 
-// resources checks every resource of the stack and of those nested in it, as AWS tells of
+// resources checks every resource of the stack and of those nested in it, as AWS reports
 // it.
 func resources(t *testing.T, s *stack) {
 	want := map[string]string{

@@ -36,7 +36,7 @@ type Week struct {
 	Apart float64
 }
 
-// Fits is how many times the demand fits into the allowance; +Inf where there is none.
+// Fits is how many times the demand fits into the allowance; +Inf where none exists.
 func (w Week) Fits() float64 {
 	if w.Demand <= 0 {
 		return math.Inf(1)

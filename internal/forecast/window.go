@@ -36,7 +36,7 @@ type Outlook struct {
 	Known bool
 	// Recent and Usual are rates in windows a day.
 	Recent, Usual float64
-	// Covered is how much of the last week the samples tell of.
+	// Covered is the share of the last week that has samples.
 	Covered time.Duration
 	// Shaped says that the week's shape is known.
 	Shaped bool

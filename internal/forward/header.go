@@ -27,7 +27,7 @@ var scopes = []string{
 	"X-Xai-Token-Auth", "X-Userid", "X-Grok-User-Id", "X-Grok-Deployment-Id", "X-Goog-User-Project",
 }
 
-// forwarding are headers by which proxies and platforms tell of the hop before.
+// forwarding are headers by which proxies and platforms describe the hop before.
 var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "True-Client-Ip", "X-Client-Ip"}
 
 // own are headers that Send sets by itself.

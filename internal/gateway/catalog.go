@@ -57,7 +57,7 @@ type catalogCache struct {
 	reading sync.Mutex   // one read at a time for unknown keys
 }
 
-// age is how old the configuration in memory is; very old when there is none.
+// age is how old the configuration in memory is; very old when none exists.
 func (c *catalogCache) age(now time.Time) time.Duration {
 	if c.current.Load() == nil {
 		return 1<<63 - 1

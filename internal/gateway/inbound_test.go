@@ -369,7 +369,7 @@ func TestPaths(t *testing.T) {
 				}
 			}
 			if strings.Contains(r.body, "marlow") && tt.a.key != admin && tt.sent == 0 {
-				t.Errorf("an answer made here tells of accounts: %s", r.body)
+				t.Errorf("an answer made here names accounts: %s", r.body)
 			}
 		})
 	}

@@ -227,11 +227,11 @@ func (x *exchange) usedObjects(i int, a *answer) {
 	}
 }
 
-// objects notes whose the objects are that an answer tells of.
+// objects notes whose the objects are that an answer reports.
 type objects struct {
 	x      *exchange
 	i      int
-	wanted bool // the answer may tell of some
+	wanted bool // the answer may name some
 	read   bool // a whole body was
 	found  []provider.Object
 	// writes are those under way that note objects of this answer, ours and other answers'.

@@ -77,7 +77,7 @@ func keyBench(t *testing.T, p account.Provider, names ...string) *bench {
 	return b
 }
 
-// plainAsk is a request without anything that tells a conversation, but for its body.
+// plainAsk is a request without anything that tells a conversation, except its body.
 func plainAsk(method, path, body string) ask {
 	return ask{method: method, path: path, body: body, header: http.Header{"Anthropic-Version": nil}}
 }
@@ -302,7 +302,7 @@ func TestBatchAcrossProcesses(t *testing.T) {
 	}
 }
 
-// A finished batch tells of the files with its results.
+// A finished batch names the files with its results.
 func TestResultsOfABatch(t *testing.T) {
 	b := keyBench(t, account.OpenAI, "tansy", "thistle")
 	b.account("tansy").OnPath("/v1/files", jsonAnswer(http.StatusOK, nil, `{"id":"file-in","object":"file"}`))

@@ -71,7 +71,7 @@ func TestRefusalsOfTheAccount(t *testing.T) {
 				t.Errorf("got %d requests at the account that refuses, want 1", n)
 			}
 			if log := b.log.String(); !strings.Contains(log, `"kind":"access","rule":"`+c.why+`"`) || !strings.Contains(log, `"of":{`) {
-				t.Errorf("the log does not tell of it: %s", log)
+				t.Errorf("the log does not report it: %s", log)
 			}
 			st := b.state("tansy")
 			if len(st.Blocks) != 0 || st.Parked != nil {

@@ -118,7 +118,7 @@ func CleanLine(line []byte) []byte {
 }
 
 // next finds the first secret in lower from an offset on, or as much of it as is there; at is
-// below 0 where there is none.
+// below 0 where none exists.
 func (i *index) next(lower []byte, from int) (at, end int) {
 	for at = from; at+shortest <= len(lower); at++ {
 		first := uint16(lower[at])<<8 | uint16(lower[at+1])

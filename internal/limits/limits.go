@@ -1,4 +1,4 @@
-// Package limits reads the values in which providers tell of limits: waits, instants,
+// Package limits reads the values in which providers report limits: waits, instants,
 // fractions and counts. One parser per kind of value, shared by every provider, because
 // each of these has been misread somewhere: a date as "now", milliseconds as a far
 // future, NaN as a utilization, a huge wait as a negative one.

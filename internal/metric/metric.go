@@ -106,7 +106,7 @@ var Definitions = []Definition{
 	{NeedsOwner, Unitless, Poller, [][]string{{Table, Account}}},
 }
 
-// Of returns the definition of a metric; the zero Definition where there is none.
+// Of returns the definition of a metric; the zero Definition where none exists.
 func Of(name Name) Definition {
 	for _, d := range Definitions {
 		if d.Name == name {

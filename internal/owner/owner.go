@@ -4,7 +4,7 @@
 // # Words
 //
 // An object is what a provider keeps on one account and lets requests name by an id. Its
-// owner is that account. A record of it is made when an answer tells of the object, is
+// owner is that account. A record of it is made when an answer names the object, is
 // touched while requests name it, and expires a while after the last of them; that is
 // judged by our clock, here, and never by a store's own expiry.
 //
@@ -24,7 +24,7 @@
 //
 // # What it never does
 //
-// It does not know which ids a request names or an answer tells of (package provider), nor
+// It does not know which ids a request or an answer names (package provider), nor
 // what follows from an owner (package placement), and it does no I/O.
 package owner
 

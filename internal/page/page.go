@@ -118,8 +118,8 @@ func (r *Reader) Ended() bool { return r.ended }
 // Member is the string that a wanted member of the document has; empty when it has none.
 func (r *Reader) Member(name string) string { return r.members[name] }
 
-// First is the id of the first object in the page's data; empty when there is none.
+// First is the id of the first object in the page's data; empty when none exists.
 func (r *Reader) First() string { return r.first }
 
-// Last is the id of the last object in the page's data; empty when there is none.
+// Last is the id of the last object in the page's data; empty when none exists.
 func (r *Reader) Last() string { return r.last }

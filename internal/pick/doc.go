@@ -83,7 +83,7 @@
 // The owner's list from the top. An account is passed over when it is not usable, or when
 // a binding window is at the policy's threshold or over. An unread account keeps its
 // place. When all are passed over, the least full of those that are merely over the
-// threshold serves; when there is none, the least full of those that cool, whose answer is
+// threshold serves; when none exists, the least full of those that cool, whose answer is
 // then the client's. Of either kind the one that serves already goes on until another is
 // less full by five points: serving does not flip with every conversation. A block that guards paid overage is never overridden, and so are a
 // parking, a drain and what the account cannot do.

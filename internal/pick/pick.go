@@ -120,7 +120,7 @@ type Part struct {
 
 // Decision is what Pick returns.
 type Decision struct {
-	// Chosen is the index of the chosen candidate; -1 when there is none.
+	// Chosen is the index of the chosen candidate; -1 when none exists.
 	Chosen int
 	// Trial: the chosen account was never seen, and this takes one of its trials. Under
 	// concurrency the trial MUST be counted with trial_requests as its limit; a pick that

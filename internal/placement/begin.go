@@ -389,7 +389,7 @@ func (s Situation) probeDue(i int) bool {
 // endpoint refuses, or nobody looks. A reset must not wait for it.
 const looksMissed = 2
 
-// looked reports whether a usage endpoint is being looked at that tells of a window.
+// looked reports whether a usage endpoint is being looked at that has readings of a window.
 func (s Situation) looked(w account.Window) bool {
 	at := w.LookedAt()
 	return !at.IsZero() && s.Now.Sub(at) < looksMissed*max(s.Settings.ProbeInterval, s.Settings.PollInterval)

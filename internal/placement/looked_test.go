@@ -33,7 +33,7 @@ func TestProbeOnlyWhereNobodyLooks(t *testing.T) {
 		{"looked at a minute ago", look(blocked(), time.Minute, account.FiveHour), false},
 		{"just within two intervals", look(blocked(), 20*time.Minute-1, account.FiveHour), false},
 		{"two intervals ago", look(blocked(), 20*time.Minute, account.FiveHour), true},
-		{"the look does not tell of the window", look(blocked(), time.Minute, account.Weekly), true},
+		{"the look does not report the window", look(blocked(), time.Minute, account.Weekly), true},
 		{"an answer since is no look", answered(look(blocked(), 30*time.Minute, account.FiveHour)), true},
 		{"the look came before the refusal, and none after", look(spent(t0.Add(-10*time.Minute), t0.Add(time.Hour)), 21*time.Minute, account.FiveHour), true},
 		{"one of two blocked windows is not told", look(blocked().Reject(account.Rejection{

@@ -22,7 +22,7 @@
 //
 // A request that names an object goes to the object's owner or nowhere, whatever else
 // speaks for another account: a pin, a policy, the owner's state. The pin of its
-// conversation is not moved for that: where there is none it begins at the owner, and one
+// conversation is not moved for that: where none exists it begins at the owner, and one
 // that is elsewhere stays there, with the cache. Where nobody knows the owner, the request
 // goes where its conversation is, else to the one account that could serve it; where several
 // could, none is picked, since only one of them has the object.
@@ -54,7 +54,7 @@ type Situation struct {
 	Candidates []pick.Candidate
 	// Pin is the conversation's pin, live or not; nil when it has none.
 	Pin *pin.Record
-	// Parent is the pin of the session that a sub-agent belongs to; nil when there is none.
+	// Parent is the pin of the session that a sub-agent belongs to; nil when none exists.
 	Parent *pin.Record
 	// Owner is the account that has the object which the request names; empty when none is
 	// named, or nobody knows whose it is. It need not be among the candidates.

@@ -40,7 +40,7 @@ func TestRefusedTwice(t *testing.T) {
 		t.Error("the refresher is not told that the access token is refused")
 	}
 	if f.Result != poll.HasFailed || !strings.Contains(f.Trouble, "needs its owner") || len(e.calls()) != 1 || f.Clock.Failures != 2 {
-		t.Errorf("got %s (%s) %+v, want a failed look that tells of the renewal", f.Result, f.Trouble, f.Clock)
+		t.Errorf("got %s (%s) %+v, want a failed look whose words name the renewal", f.Result, f.Trouble, f.Clock)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	spread = 0.2
 	// parkedWait is how long after it was parked for funds an account is first looked at, and
 	// how often then. Each time that such a parking comes back it doubles, up to
-	// parkedLongest: a provider may refuse requests and tell of room all the same. After
+	// parkedLongest: a provider may refuse requests and show room all the same. After
 	// parkedMemory that is forgotten.
 	parkedWait    = 30 * time.Minute
 	parkedLongest = 24 * time.Hour

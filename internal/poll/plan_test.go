@@ -70,7 +70,7 @@ func TestPlan(t *testing.T) {
 		{"answers that tell, silent for ten minutes", read(account.Weekly, t0.Add(-fresh), account.FromAnswer), answered, false, poll.Due, poll.Due},
 		{"answers that tell, looked at since", read(account.Weekly, t0.Add(-6*time.Minute), account.FromPoll), answered, false, poll.Fresh, poll.Due},
 		{"answers that never tell, looked at since", read(account.Weekly, t0.Add(-6*time.Minute), account.FromPoll), store.Clock{}, false, poll.Due, poll.Due},
-		{"answers that tell of the minute only", read(account.Tokens, t0.Add(-time.Second), account.FromAnswer), answered, false, poll.Due, poll.Due},
+		{"answers that report the minute only", read(account.Tokens, t0.Add(-time.Second), account.FromAnswer), answered, false, poll.Due, poll.Due},
 
 		{"cooling, fresh", spent(read(account.FiveHour, t0.Add(-time.Second), account.FromAnswer), "", t0.Add(-time.Second)), answered, false, poll.Due, poll.Due},
 		{"a family cooling, fresh", spent(read(account.FiveHour, t0.Add(-time.Second), account.FromAnswer), "fable", t0.Add(-time.Second)), answered, false, poll.Due, poll.Due},
@@ -146,7 +146,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestUnparkedTooOften: a provider that tells of room and refuses is believed less and less.
+// TestUnparkedTooOften: a provider whose usage endpoint shows room while it refuses is believed less and less.
 func TestUnparkedTooOften(t *testing.T) {
 	c, now := store.Clock{}, t0
 	for i, want := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour, 24 * time.Hour, 24 * time.Hour} {

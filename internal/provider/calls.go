@@ -17,7 +17,7 @@ import (
 type Call struct {
 	Method, URL string
 	// Header has everything the call needs, its credential included; holdfast's own
-	// User-Agent is the caller's to add where there is none.
+	// User-Agent is the caller's to add where none exists.
 	Header http.Header
 	// Body is sent as it is; nil for none.
 	Body []byte

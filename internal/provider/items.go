@@ -21,7 +21,7 @@ func StoredItem(n int, id string) []Object {
 }
 
 // StreamedItem is the item that the data of a response.output_item event of a Responses
-// stream tells of. A response that is not stored has none that can be named.
+// stream reports. A response that is not stored has none that can be named.
 func StreamedItem(f body.Facts, data []byte) []Object {
 	if f.Unstored {
 		return nil
@@ -33,7 +33,7 @@ func StreamedItem(f body.Facts, data []byte) []Object {
 		} `json:"item"`
 	}
 	var id string
-	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	_ = json.Unmarshal(data, &event) // what cannot be read names no object
 	_ = json.Unmarshal(event.Item.ID, &id)
 	return StoredItem(event.Place, id)
 }

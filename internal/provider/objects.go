@@ -33,10 +33,10 @@ type Keeper interface {
 	// Names returns the ids of objects that a request names, in path, query or body, the one
 	// that decides first. A listing's cursor is among them.
 	Names(path, query string, f body.Facts) []string
-	// EventMade returns the objects that an event of a good streamed answer tells of. It is
-	// asked for every event, and may tell of one object more than once.
+	// EventMade returns the objects that an event of a good streamed answer names. It is
+	// asked for every event, and may name one object more than once.
 	EventMade(f body.Facts, name string, data []byte) []Object
-	// BodyMade returns the objects that a good and whole JSON answer tells of: made by the
+	// BodyMade returns the objects that a good and whole JSON answer names: made by the
 	// request, or found to be there.
 	BodyMade(method, path string, f body.Facts, data []byte) []Object
 	// Lists reports whether a request asks for a page of a listing and names no object in its
@@ -54,10 +54,10 @@ type HeadNamer interface {
 	HeadNames(h http.Header) []string
 }
 
-// HeadKeeper is the part of a provider some of whose answers tell of an object in their head
+// HeadKeeper is the part of a provider some of whose answers name an object in their head
 // alone.
 type HeadKeeper interface {
-	// HeadMade returns the objects that the head of a good answer tells of.
+	// HeadMade returns the objects that the head of a good answer names.
 	HeadMade(method, path string, h http.Header) []Object
 }
 
@@ -217,7 +217,7 @@ func Cursors(query string, p *page.Reader, keep time.Duration) []Object {
 }
 
 // Made are the objects that the answer to a request for one of a collection's objects
-// tells of. own are the members that may have the object's own id; others those that have
+// reports. own are the members that may have the object's own id; others those that have
 // the ids of more, such as a batch's results, dots leading inwards.
 func (cs Collections) Made(method, path string, data []byte, own, others []string) []Object {
 	c, id, rest, ok := cs.at(path)
@@ -244,11 +244,11 @@ func (cs Collections) Made(method, path string, data []byte, own, others []strin
 
 func members(data []byte) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal(data, &m) // what cannot be read tells of nothing
+	_ = json.Unmarshal(data, &m) // what cannot be read names no object
 	return m
 }
 
-// textAt is the string that a name leads to; empty when there is none.
+// textAt is the string that a name leads to; empty when none exists.
 func textAt(m map[string]json.RawMessage, name string) string {
 	if all := textsAt(m, name); len(all) == 1 {
 		return all[0]

@@ -133,7 +133,7 @@ type Refusal struct {
 	Request string
 	// RetryAt is when trying again makes sense; zero when nothing is known.
 	RetryAt time.Time
-	// Window, Family and ResetAt tell of the spent window that ends soonest (Exhausted).
+	// Window, Family and ResetAt describe the spent window that ends soonest (Exhausted).
 	Window, Family string
 	ResetAt        time.Time
 }
@@ -172,11 +172,11 @@ type Provider interface {
 	// Event says what an event of a stream is, by its name and data. JSON that tells an error
 	// where a whole answer was due is a Failure, as an event without a name.
 	Event(name string, data []byte) Meaning
-	// EventReading takes a reading from an event that tells of limits, dated at. It is false
+	// EventReading takes a reading from an event that reports limits, dated at. It is false
 	// for every event that says nothing about any window. Such an event informs: it is
 	// neither content nor an end, whatever it says.
 	EventReading(name string, data []byte, at time.Time) (account.Reading, bool)
-	// EventUsage folds what an event tells of usage into u.
+	// EventUsage folds the usage that an event reports into u.
 	EventUsage(u *Usage, name string, data []byte)
 	// BodyUsage reads usage from a whole JSON answer.
 	BodyUsage(b []byte) Usage

@@ -115,7 +115,7 @@ type Options struct {
 	// Log takes a line for every renewal; nil discards.
 	Log     *slog.Logger
 	Version string
-	// Presence tells of other processes on this machine; nil knows none.
+	// Presence says whether other processes of this machine live; where it is nil, nobody knows.
 	Presence Presence
 	// Wait is how long Renew waits for another's renewal, one of this process included; 0
 	// stands for 15 s.

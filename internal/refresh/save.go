@@ -29,7 +29,7 @@ type grant struct {
 // saveTries bounds how often a grant is saved before the next Renew or Retry.
 const saveTries = 3
 
-// finish saves and settles a grant that this process has; nil where there is none, or
+// finish saves and settles a grant that this process has; nil where none exists, or
 // none any more. Until it is saved it is given to nobody.
 func (j *job) finish(ctx context.Context) error {
 	g := j.memory.grant
@@ -200,7 +200,7 @@ func (r *Refresher) Retry(ctx context.Context) error {
 // Close lets no renewal begin any more, waits for those that run, and then saves what is
 // unsaved, all until ctx ends. A server calls it after its last request and before it
 // closes its store: with an exchange that is cut off by the end of the process, a login may
-// be lost. The error tells of grants that are not saved.
+// be lost. The error reports grants that are not saved.
 func (r *Refresher) Close(ctx context.Context) error {
 	r.closed.Store(true)
 	r.mu.Lock()
@@ -237,7 +237,7 @@ func (r *Refresher) leave() {
 
 // Rescue brings renewals to an end that processes of this machine began and did not live to
 // end: within seconds, since most issuers forgive a token that comes again soon, and few
-// later. A server calls it when it begins and every few seconds. The error tells of those
+// later. A server calls it when it begins and every few seconds. The error reports those
 // that could not be ended now.
 func (r *Refresher) Rescue(ctx context.Context) error {
 	if r.Presence == nil {

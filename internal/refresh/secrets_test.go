@@ -44,7 +44,7 @@ func TestRefreshTokenIsNotRepeated(t *testing.T) {
 					t.Errorf("got %v, want an error without the token", err)
 				}
 				if !strings.Contains(log.String(), "renewal failed") || strings.Contains(log.String(), token) {
-					t.Errorf("got the log %s, want it to tell of the failure without the token", log)
+					t.Errorf("got the log %s, want it to report the failure without the token", log)
 				}
 				if kept := fmt.Sprintf("%+v %+v", b.renewal(), b.state()); strings.Contains(kept, token) {
 					t.Errorf("the token is stored: %s", kept)

@@ -32,7 +32,7 @@ type Unified struct {
 	Status, Claim string
 	ResetAt       time.Time
 	Windows       []Window
-	// OverageStatus and OverageDisabled tell of paid extra usage; OverageInUse that this
+	// OverageStatus and OverageDisabled are about paid extra usage; OverageInUse that this
 	// answer was charged to it.
 	OverageStatus, OverageDisabled string
 	OverageInUse                   bool

@@ -7,7 +7,7 @@ import (
 	"holdfast/internal/account"
 )
 
-// LastPoll tells of the newest round of looks at usage endpoints.
+// LastPoll describes the newest round of looks at usage endpoints.
 type LastPoll struct {
 	// At is when it began, whether somebody was due in it or not.
 	At time.Time `json:"at"`

@@ -28,7 +28,7 @@ type Side struct {
 	Utilization *float64 `json:"utilization"`
 }
 
-// SwitchOf tells of a provider's switch.
+// SwitchOf describes a provider's switch.
 func SwitchOf(p account.Provider, s serving.Switch) Switch {
 	return Switch{second(s.At), p, Side{s.From.Name, s.From.Utilization}, Side{s.To.Name, s.To.Utilization}, s.Mode, s.Reason}
 }

@@ -14,7 +14,7 @@ import (
 	"holdfast/internal/catalog"
 )
 
-// NoAccounts is what a listing of accounts says when there is none.
+// NoAccounts is what a listing of accounts says when none exists.
 const NoAccounts = "There are no accounts yet. Add one: holdfast account add NAME --provider anthropic|openai|xai --key-env VARIABLE"
 
 // WriteText writes the report for a terminal.
@@ -148,7 +148,7 @@ func Plain(text string) string {
 	return strconv.QuoteToGraphic(text)
 }
 
-// windowText tells of one window, if it is known.
+// windowText describes one window, if it is known.
 func windowText(windows []Window, name string, at time.Time) string {
 	for _, w := range windows {
 		if w.Name == name {

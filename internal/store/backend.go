@@ -75,13 +75,13 @@ type Backend interface {
 	Get(ctx context.Context, keys []Key) ([]Record, error)
 	// Put writes Body and ExpiresAt if the condition holds and returns the record as
 	// written: the revision is one more than the stored one. If it does not hold it
-	// returns ErrConflict with the stored record (the zero Record when there is none),
+	// returns ErrConflict with the stored record (the zero Record when none exists),
 	// read in the same round trip. Not idempotent: a Put that failed with ErrUnavailable
 	// may have been applied.
 	Put(ctx context.Context, r Record, cond Condition) (Record, error)
 	// Add adds one to Count and returns the new count. With limit > 0 it does so only if
 	// the count is below limit; else it returns the stored count and ErrConflict. Not
-	// idempotent. It makes the record (revision 0) if there is none.
+	// idempotent. It makes the record (revision 0) if none exists.
 	Add(ctx context.Context, key Key, limit int64) (int64, error)
 	// Delete removes a record if its revision is the one given; ErrConflict otherwise.
 	// Deleting what is not there succeeds.

@@ -24,7 +24,7 @@ func Together(accounts []account.Account, states map[account.ID]StateRecord) map
 	return out
 }
 
-// Known tells of an account what a pick goes by (pick.Candidates): its state, which is to be
+// Known returns what a pick knows of an account (pick.Candidates): its state, which is to be
 // one of Together, and how many conversations were placed on it.
 func Known(states map[account.ID]StateRecord) func(account.ID) (account.State, int64) {
 	return func(id account.ID) (account.State, int64) { return states[id].State, states[id].Placed }

@@ -62,7 +62,7 @@ func EndedAfter(n int) Mod {
 }
 
 // FailedAfter writes n events, then an error event, then ends the body in order, which is
-// how the provider tells of a failure once 200 has gone out. A good stream's first three events
+// how the provider reports a failure once 200 has gone out. A good stream's first three events
 // (message_start, content_block_start, ping) come before content.
 func FailedAfter(n int, f simulate.Failure) Mod {
 	return func(a *Answer) {

@@ -106,7 +106,7 @@ func UsageLimitReached(reset time.Time) Script {
 	}
 }
 
-// CodexUsed is what the usage endpoint tells of a plan.
+// CodexUsed is what the usage endpoint says about a plan.
 func CodexUsed(fiveHour float64, fiveHourReset time.Time, weekly float64, weeklyReset time.Time) Script {
 	return func(r *Request) Answer {
 		window := func(percent float64, length time.Duration, reset time.Time) string {

@@ -72,7 +72,7 @@ func GrokGood() Script {
 	}
 }
 
-// GrokUsed is what the proxy's usage endpoint tells of a weekly allowance, used in percent.
+// GrokUsed is what the proxy's usage endpoint says about a weekly allowance, used in percent.
 // As on the wire, a zero is left out.
 func GrokUsed(percent float64, reset time.Time) Script {
 	figure := ""

@@ -35,7 +35,7 @@ const (
 	SilenceTag = "holdfast:poller-alarm"
 )
 
-// Table is a table that tells of its trouble as this package does.
+// Table is a table whose errors are worded as this package words them.
 type Table struct {
 	*cloud.Table
 	cfg   aws.Config

@@ -227,7 +227,7 @@ func (c *refused) spentWindows() []account.WindowReading {
 // concerns reports whether a rejected window can be why this request was refused: one of
 // the whole account or of the request's family always, one of another family where the
 // claim names it, or where nothing else in the answer can have decided: no claim, or one
-// whose own window allows although the aggregate rejects. A short refusal may tell of
+// whose own window allows although the aggregate rejects. A short refusal may mention
 // another family's spent week in passing.
 func (c *refused) concerns(w account.WindowReading) bool {
 	if account.Binds(w.Name, c.Request.Family) {

@@ -75,7 +75,7 @@ func TestClassify(t *testing.T) {
 			[]string{"rejection kind=model-window code=rate_limit_error rule=model-window", "spent weekly:fable family=fable resets=2027-03-07T10:00:00Z", "spent weekly:fable family=opus resets=2027-03-07T10:00:00Z"}},
 		{"another family's meter refuses by the claim", sub, "claude-opus-5", 429, []string{"u-status: rejected", "u-representative-claim: seven_day_overage_included", "u-5h-status: allowed", "u-7d_oi-status: rejected", "u-7d_oi-reset: 1804413600"}, limited,
 			[]string{"rejection kind=model-window code=rate_limit_error rule=model-window", "spent weekly:fable family=fable resets=2027-03-07T10:00:00Z", "spent weekly:fable family=opus resets=2027-03-07T10:00:00Z"}},
-		{"burst that tells of another family's week", sub, "claude-opus-5", 429, []string{"u-status: allowed", "u-5h-status: allowed", "u-7d_sonnet-status: rejected", "u-7d_sonnet-reset: 1804413600", "retry-after: 12"}, limited,
+		{"burst whose headers name another family's week", sub, "claude-opus-5", 429, []string{"u-status: allowed", "u-5h-status: allowed", "u-7d_sonnet-status: rejected", "u-7d_sonnet-reset: 1804413600", "retry-after: 12"}, limited,
 			[]string{"rejection kind=throttle code=rate_limit_error rule=throttle until=2027-03-04T10:00:12Z"}},
 		{"burst that claims another window", sub, "claude-opus-5", 429, []string{"u-representative-claim: five_hour", "u-5h-status: allowed", "u-7d_sonnet-status: rejected", "retry-after: 12"}, limited,
 			[]string{"rejection kind=throttle code=rate_limit_error rule=throttle until=2027-03-04T10:00:12Z"}},

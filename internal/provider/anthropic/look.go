@@ -37,7 +37,7 @@ func (p Provider) Looks(kind account.Kind, c credential.Credential) []provider.C
 
 // Looked implements provider.Looker. Windows have the names that Read gives them. What a
 // family has used is told in a list since July 2026, and before that by a member for each
-// family; where both tell of one window, the stricter word counts. Members not known come
+// family; where both report one window, the stricter word counts. Members not known come
 // and go, and say nothing.
 func (p Provider) Looked(_ int, r provider.Reply) (account.Reading, error) {
 	if r.Status != http.StatusOK {
@@ -75,7 +75,7 @@ func (p Provider) Looked(_ int, r provider.Reply) (account.Reading, error) {
 		}
 	}
 	if reading.Empty() {
-		return account.Reading{}, fmt.Errorf("look at usage: %w", errors.New("the answer tells of no window"))
+		return account.Reading{}, fmt.Errorf("look at usage: %w", errors.New("the answer reports no window"))
 	}
 	var extra extraUsage
 	_ = json.Unmarshal(members["extra_usage"], &extra)
@@ -148,7 +148,7 @@ func addWindow(windows *[]account.WindowReading, name string, percent number, re
 	}
 }
 
-// extraUsage is what the answer tells of paid extra usage. Amounts are in minor units.
+// extraUsage is what the answer says about paid extra usage. Amounts are in minor units.
 type extraUsage struct {
 	Enabled        bool   `json:"is_enabled"`
 	MonthlyLimit   number `json:"monthly_limit"`

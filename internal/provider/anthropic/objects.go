@@ -111,7 +111,7 @@ func (b block) files() []provider.Object {
 	return made
 }
 
-// tells reports whether an event or an answer can tell of an object.
+// tells reports whether an event or an answer can name an object.
 func tells(data []byte) bool {
 	return bytes.Contains(data, []byte(`"container"`)) || bytes.Contains(data, []byte(`"file_id"`))
 }
@@ -131,7 +131,7 @@ func (Provider) EventMade(_ body.Facts, name string, data []byte) []provider.Obj
 		} `json:"delta"`
 		Block block `json:"content_block"`
 	}
-	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	_ = json.Unmarshal(data, &event) // what cannot be read names no object
 	made := event.Message.Container.container()
 	made = append(made, event.Delta.Container.container()...)
 	return append(made, event.Block.files()...)

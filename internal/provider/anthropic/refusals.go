@@ -46,7 +46,7 @@ const (
 // refusals are the published and the known refusals, by what they speak of. Sources, all as
 // of 2026-11-30: the errors page of the API's documentation and that of Claude Code, the
 // error types of the official SDKs, and refusals that users have published. A window's
-// refusal is not here: headers tell of it (see spent). Many come under several statuses: no
+// refusal is not here: headers show it (see spent). Many come under several statuses: no
 // money as 400 and 429, a disabled organization as 400, 401 and 403.
 var refusals = []row{
 	// The provider's own trouble.

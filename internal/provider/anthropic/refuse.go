@@ -26,7 +26,7 @@ func (Provider) Refuse(r provider.Refusal, now time.Time) (http.Header, []byte) 
 	return h, append(failed(r).Body(d), '\n')
 }
 
-// exhausted tells of the spent window in Anthropic's own headers. The utilization is left
+// exhausted reports the spent window in Anthropic's own headers. The utilization is left
 // out: it is that of one account among several.
 func exhausted(h http.Header, r provider.Refusal, until time.Time) {
 	set := func(name, value string) { h.Set(limitPrefix+"Unified-"+name, value) }

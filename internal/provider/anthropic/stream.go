@@ -138,7 +138,7 @@ func (m message) into(u *provider.Usage) {
 	m.Usage.into(u)
 }
 
-// EventReading implements provider.Provider: no event tells of windows, which the headers
+// EventReading implements provider.Provider: no event has readings of windows, which the headers
 // have told before it.
 func (Provider) EventReading(string, []byte, time.Time) (account.Reading, bool) {
 	return account.Reading{}, false

@@ -82,7 +82,7 @@ func (p Provider) Looked(_ int, r provider.Reply) (account.Reading, error) {
 		reading.Windows = append(reading.Windows, w.WindowReading)
 	}
 	if reading.Empty() {
-		return account.Reading{}, fmt.Errorf("look at usage: %w", errors.New("the answer tells of no window"))
+		return account.Reading{}, fmt.Errorf("look at usage: %w", errors.New("the answer reports no window"))
 	}
 	c := answer.Credits
 	reading.Overage.Available = !bool(c.Spent) && !bool(answer.Spend.Reached) &&

@@ -131,7 +131,7 @@ func (Provider) HeadMade(method, path string, h http.Header) []provider.Object {
 	return nil
 }
 
-// response is what tells of objects in a response: itself, its conversation, its items, and
+// response is the part of a response that names objects: itself, its conversation, its items, and
 // the containers that code ran in.
 type response struct {
 	ID           text   `json:"id"`
@@ -182,11 +182,11 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 		var event struct {
 			Response response `json:"response"`
 		}
-		_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+		_ = json.Unmarshal(data, &event) // what cannot be read names no object
 		return append(servedBy(f), event.Response.made(f)...)
 	case name == "response.output_item.added", name == "response.output_item.done", unnamed && bytes.Contains(data, []byte(`"response.output_item.`)):
 		var made []provider.Object
-		if name != "response.output_item.done" { // which tells of the same item, with all of its content
+		if name != "response.output_item.done" { // which has the same item, with all of its content
 			made = provider.StreamedItem(f, data)
 		}
 		if !bytes.Contains(data, []byte(`"container_id"`)) {
@@ -213,7 +213,7 @@ func begun(data []byte) []provider.Object {
 			ID text `json:"id"`
 		} `json:"session"`
 	}
-	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	_ = json.Unmarshal(data, &event) // what cannot be read names no object
 	id := cmp.Or(event.Session.ID, event.ID)
 	if id == "" {
 		return nil
@@ -221,7 +221,7 @@ func begun(data []byte) []provider.Object {
 	return []provider.Object{{ID: string(id), Keep: provider.Lasting}}
 }
 
-// chatMade is what an answer in chat tells of: it is stored only where that was asked for.
+// chatMade is the object that an answer in chat names: it is stored only where that was asked for.
 func chatMade(f body.Facts, data []byte) []provider.Object {
 	made := servedBy(f)
 	if f.Stored {
@@ -240,12 +240,12 @@ func storedChat(data []byte) []provider.Object {
 	return []provider.Object{{ID: string(c.ID), Keep: provider.Stored}}
 }
 
-// others are the members by which the answer about one object tells of more: the results of
+// others are the members by which the answer about one object names others: the results of
 // a batch and of tuning, the file that an upload became, the conversation of a response, the
 // thread that a run began, and the session that an automation began.
 var others = []string{"output_file_id", "error_file_id", "file.id", "conversation.id", "thread_id", "session_id", "fine_tuned_model", "result_files"}
 
-// BodyMade implements provider.Keeper. A finished batch tells of the files with its
+// BodyMade implements provider.Keeper. A finished batch names the files with its
 // results, and a completed upload of the file that it became.
 func (Provider) BodyMade(method, path string, f body.Facts, data []byte) []provider.Object {
 	path = spelled(path)

@@ -91,7 +91,7 @@ func TestBodyMade(t *testing.T) {
 		{"one that is not stored", "POST", "/v1/responses", `{"id":"resp_1","object":"response"}`, body.Facts{Unstored: true}, nil},
 		{"a compaction is not stored", "POST", "/v1/responses/compact", `{"id":"resp_1","object":"response.compaction"}`, body.Facts{}, nil},
 		{"a file", "POST", "/v1/files", `{"id":"file-a","object":"file"}`, body.Facts{}, []provider.Object{{ID: "file-a", Keep: lasting}}},
-		{"a list tells of no owner", "GET", "/v1/files", `{"object":"list","data":[{"id":"file-a"}]}`, body.Facts{}, nil},
+		{"a list names no owner", "GET", "/v1/files", `{"object":"list","data":[{"id":"file-a"}]}`, body.Facts{}, nil},
 		{"a file that was found", "GET", "/v1/files/file-a", `{"id":"file-a"}`, body.Facts{}, []provider.Object{{ID: "file-a", Keep: lasting}}},
 		{"a deleted one", "DELETE", "/v1/files/file-a", `{"id":"file-a","deleted":true}`, body.Facts{}, nil},
 		{"content of a file that has an id of its own", "GET", "/v1/files/file-a/content", `{"id":"file-b"}`, body.Facts{}, nil},

@@ -145,7 +145,7 @@ func (r row) matches(status int, f failure) bool {
 		strings.HasPrefix(f.message, r.phrase) && strings.Contains(f.message, r.part)
 }
 
-// known is the row of a failure under a status; false where there is none.
+// known is the row of a failure under a status; false where none exists.
 func (f failure) known(status int) (row, bool) {
 	for _, r := range refusals {
 		if r.matches(status, f) {

@@ -69,7 +69,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// Events that tell of limits, in each form known, and what is left out of them.
+// Events that report limits, in each form known, and what is left out of them.
 func TestEventReading(t *testing.T) {
 	in := func(limits string) string { return `{"type":"codex.rate_limits","plan_type":"plus",` + limits + `}` }
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/limits"
 )
 
-// credits is what xAI tells of a subscription's allowance, over either way.
+// credits is what xAI says about a subscription's allowance, over either way.
 type credits struct {
 	// percent is how much of the period's allowance is used, 0 to 100 or above. Both ways
 	// leave a zero out, so what was not told is 0; unreadable says that something was told

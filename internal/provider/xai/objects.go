@@ -54,7 +54,7 @@ func (Provider) Removed(method, path string) string {
 	return collections.Removed(method, spelled(path))
 }
 
-// response is what tells of a stored response.
+// response is the part of an answer that names a stored response.
 type response struct {
 	ID     text  `json:"id"`
 	Object text  `json:"object"`
@@ -88,7 +88,7 @@ func (Provider) EventMade(f body.Facts, name string, data []byte) []provider.Obj
 	var event struct {
 		Response response `json:"response"`
 	}
-	_ = json.Unmarshal(data, &event) // what cannot be read tells of nothing
+	_ = json.Unmarshal(data, &event) // what cannot be read names no object
 	return event.Response.made(f)
 }
 

@@ -78,7 +78,7 @@ func (Provider) Inspect(method, path string, h http.Header, f body.Facts) provid
 }
 
 // Family is the model family whose limits bind a model: the model itself, since every
-// limit that xAI tells of is one model's.
+// limit that xAI names is one model's.
 func Family(model string) string { return strings.ToLower(strings.TrimSpace(model)) }
 
 func role(method, path string, f body.Facts) provider.Role {

@@ -78,7 +78,7 @@ func isEmpty(data []byte) bool {
 	return false
 }
 
-// EventReading implements provider.Provider: no event tells of windows (see Read).
+// EventReading implements provider.Provider: no event has readings of windows (see Read).
 func (Provider) EventReading(string, []byte, time.Time) (account.Reading, bool) {
 	return account.Reading{}, false
 }

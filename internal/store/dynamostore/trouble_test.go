@@ -36,7 +36,7 @@ func newBench(t *testing.T) *bench {
 
 var key = store.Key{Kind: "kind", ID: "id"}
 
-// stored is the record as it is, the zero Record if there is none.
+// stored is the record as it is, the zero Record if none exists.
 func (b *bench) stored(t *testing.T) store.Record {
 	t.Helper()
 	found, err := b.others.Get(t.Context(), []store.Key{key})

@@ -30,7 +30,7 @@ func (p *place) settle(path string, now time.Time) (err error) {
 // due reports whether look has something to tell, or would use the disk.
 func (p *place) due(now time.Time) bool { return p.gone != nil || now.Sub(p.looked) >= lookEvery }
 
-// look tells of a file that is not there any more, by its last look or a new one. What is
+// look describes a file that is gone, by its last look or a new one. What is
 // in the file's place is never used, nor made: an open file goes on working without its
 // name, and would keep what no other process will ever find.
 func (p *place) look(now time.Time) error {

@@ -47,7 +47,7 @@ const openTimeout = 5 * time.Second
 // Backend is a data directory opened. Make one with Open.
 type Backend struct {
 	dir string
-	// witness is a file that was made after the store; empty if there is none.
+	// witness is a file that was made after the store; empty if none exists.
 	witness string
 	db      *sql.DB
 	conn    *sql.Conn // the only one: SQLite lets one writer in at a time anyway
@@ -65,7 +65,7 @@ type Backend struct {
 
 var _ store.Backend = (*Backend)(nil)
 
-// Open opens the data directory dir, and makes it first if there is none. A directory
+// Open opens the data directory dir, and makes it first if none exists. A directory
 // that cannot be used is left as it is, and the error says in one sentence what to do.
 //
 // later names files of the directory that the caller makes only after Open made the store,
@@ -102,7 +102,7 @@ func Open(dir string, later ...string) (*Backend, error) {
 // a database that may be open already must not be opened here.
 var making sync.Mutex
 
-// present is the path of the first of the files that exists; empty if there is none.
+// present is the path of the first of the files that exists; empty if none exists.
 func present(dir string, files []string) string {
 	for _, name := range files {
 		path := filepath.Join(dir, name)
@@ -113,7 +113,7 @@ func present(dir string, files []string) string {
 	return ""
 }
 
-// ready makes the directory and an empty database of the right mode where there is none.
+// ready makes the directory and an empty database of the right mode where none exists.
 // It refuses a database that is damaged or lost, as far as its size tells: SQLite would
 // take one without its end for a whole one, and an empty one for a new one.
 func ready(dir, witness string) error {

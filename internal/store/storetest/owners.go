@@ -20,7 +20,7 @@ func checkOwner(t *testing.T, s *store.Store, key string, got owner.Record, ours
 	checkWrite(t, got, ours, err, won, want, func() owner.Record { return readOwner(t, s, key) })
 }
 
-// readOwner is the stored record, the zero one where there is none.
+// readOwner is the stored record, the zero one where none exists.
 func readOwner(t *testing.T, s *store.Store, key string) owner.Record {
 	t.Helper()
 	v, err := s.Read(soon(t), store.Query{Owners: []string{key}})

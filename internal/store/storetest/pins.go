@@ -53,7 +53,7 @@ func checkWrite[R any](t *testing.T, got R, ours bool, err error, won bool, want
 	}
 }
 
-// readPin is the stored pin, the zero Record where there is none.
+// readPin is the stored pin, the zero Record where none exists.
 func readPin(t *testing.T, s *store.Store, key string) pin.Record {
 	t.Helper()
 	v, err := s.Read(soon(t), store.Query{Pins: []string{key}})
