@@ -12,7 +12,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/holdfast
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 
-# Where the tools.sh of internal/e2e and internal/awstest put the real clients that the
+# Where the tools.sh of internal/e2e and internal/test/awstest put the real clients that the
 # end-to-end tests drive, what stands for AWS, and the SAM CLI.
 export HOLDFAST_TEST_TOOLS ?= $(CACHE)/test-tools
 SAM := $(HOLDFAST_TEST_TOOLS)/aws/sam/bin/sam
@@ -67,10 +67,10 @@ MAX_ZIP := 6000000
 validate: $(SAM) ## Check the template, and build and weigh the functions as a deployment does
 	@$(SAM) validate --lint --region us-east-1
 	@$(SAM) build
-	@for function in Gateway Poller; do $(dir $(SAM))python internal/awstest/weigh.py .aws-sam/build/$$function $(MAX_ZIP); done
+	@for function in Gateway Poller; do $(dir $(SAM))python internal/test/awstest/weigh.py .aws-sam/build/$$function $(MAX_ZIP); done
 
 $(SAM):
-	@bash internal/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)" sam
+	@bash internal/test/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)" sam
 
 # More of the template's parameters, such as PARAMETERS="LogLevel=debug MemorySize=256".
 PARAMETERS ?=
@@ -79,11 +79,11 @@ PARAMETERS ?=
 deploy: $(SAM) ## Build and deploy into your AWS account, as samconfig.toml says; ARCHITECTURE=x86_64 for the other processor
 	@ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
 	@$(SAM) deploy --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
-	@$(SAM) list stack-outputs --output json | $(dir $(SAM))python internal/awstest/lines.py || echo "deployed; the stack's outputs say how to use it"
+	@$(SAM) list stack-outputs --output json | $(dir $(SAM))python internal/test/awstest/lines.py || echo "deployed; the stack's outputs say how to use it"
 
 .PHONY: deploy-local
 deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted
-	@bash internal/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
+	@bash internal/test/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
 
 .PHONY: quick
 quick: fmt vet ## Format, vet and the tests that need Go alone, in about a minute; tests that need more are skipped and counted
@@ -127,7 +127,7 @@ unit: tools ## Unit tests; a skipped test fails
 .PHONY: tools
 tools: ## Install the clients that tests drive and what stands for AWS, once, into the cache
 	@bash internal/e2e/tools.sh
-	@bash internal/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)"
+	@bash internal/test/awstest/tools.sh "$(HOLDFAST_TEST_TOOLS)"
 
 .PHONY: e2e
 e2e: tools ## End-to-end tests with real clients and a deployment; a skipped test fails
@@ -135,7 +135,7 @@ e2e: tools ## End-to-end tests with real clients and a deployment; a skipped tes
 
 .PHONY: sam-local
 sam-local: tools ## Every event of events/ by the SAM CLI, in containers (Linux; without an engine, as root, it starts its own)
-	@$(call run-e2e,bash internal/awstest/engine.sh "$(HOLDFAST_TEST_TOOLS)",-run '^TestSAMLocal$$')
+	@$(call run-e2e,bash internal/test/awstest/engine.sh "$(HOLDFAST_TEST_TOOLS)",-run '^TestSAMLocal$$')
 
 # $(1) is what runs the tests, if anything does; $(2) says which.
 run-e2e = log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
@@ -160,7 +160,7 @@ bench: ## Benchmarks; BENCH selects, BENCHTIME lengthens
 
 .PHONY: measure
 measure: ## What a request costs, beside a direct call and a bare proxy
-	@go run ./internal/bench 2>/dev/null
+	@go run ./internal/tool/bench 2>/dev/null
 
 .PHONY: measure-function
 measure-function: tools ## Size, start, and processor time and memory of a request, of the Lambdas
@@ -168,7 +168,7 @@ measure-function: tools ## Size, start, and processor time and memory of a reque
 
 .PHONY: cost
 cost: ## What it costs in AWS, counted: a thousand requests, an idle month, a busy one
-	@go run ./internal/bill
+	@go run ./internal/tool/bill
 
 .PHONY: cover
 cover: ## Unit test coverage by function

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
+	"holdfast/internal/test/functiontest"
 )
 
 // BenchmarkWeight is the size of the program, and of its zip file.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestCalls counts what each kind of request asks of AWS. Before the upstream request of a

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestStream: every event is with the client before the next one is sent.

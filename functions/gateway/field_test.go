@@ -14,11 +14,11 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"holdfast/internal/awstest"
-	"holdfast/internal/catalog"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/functionurl"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/aws/functionurl"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/test/awstest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestTimeUp is the case stream-timeouts where the platform has a limit: before it kills

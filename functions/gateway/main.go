@@ -13,19 +13,19 @@ import (
 	"os"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/advice"
-	"holdfast/internal/cloud"
-	"holdfast/internal/gateway"
-	"holdfast/internal/lambdahttp"
+	"holdfast/internal/aws/cloud"
+	"holdfast/internal/aws/lambdahttp"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/advice"
+	"holdfast/internal/core/metric"
 	"holdfast/internal/logging"
-	"holdfast/internal/metric"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
 	"holdfast/internal/provider/xai"
-	"holdfast/internal/refresh"
+	"holdfast/internal/request/gateway"
 	"holdfast/internal/store"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // version is set when the function is built.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"holdfast/internal/functiontest"
+	"holdfast/internal/test/functiontest"
 )
 
 func TestMain(m *testing.M) { os.Exit(functiontest.Main(m)) }

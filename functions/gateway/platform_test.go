@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/functionurl"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/aws/functionurl"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // waitFrozen waits until a process stands still, as an idle one does on Lambda.

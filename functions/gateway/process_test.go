@@ -14,19 +14,19 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/clientkey"
-	"holdfast/internal/credential"
-	"holdfast/internal/gateway"
-	"holdfast/internal/lambdahttp"
+	"holdfast/internal/aws/lambdahttp"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/clientkey"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/seal"
+	"holdfast/internal/request/gateway"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
-	"holdfast/internal/upstreamtest"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/seal"
+	"holdfast/internal/store/vault"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // BenchmarkProcess is the same as BenchmarkServe within this process, so that it can be

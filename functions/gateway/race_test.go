@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestRace: two functions on one table get the first requests of the same conversations at

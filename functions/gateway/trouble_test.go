@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/awstest"
-	"holdfast/internal/clientkey"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/functionurl"
+	"holdfast/internal/aws/functionurl"
+	"holdfast/internal/core/clientkey"
+	"holdfast/internal/test/awstest"
+	"holdfast/internal/test/functiontest"
 )
 
 // checkUnavailable checks that a request was refused because of the store, in the

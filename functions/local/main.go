@@ -10,9 +10,9 @@ import (
 	"runtime/debug"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/cloud/profile"
+	"holdfast/internal/aws/cloud/profile"
 	"holdfast/internal/command"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"

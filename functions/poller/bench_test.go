@@ -3,7 +3,7 @@ package main_test
 import (
 	"testing"
 
-	"holdfast/internal/functiontest"
+	"holdfast/internal/test/functiontest"
 )
 
 // BenchmarkWeight is the size of the program, and of its zip file.

@@ -15,20 +15,20 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"holdfast/internal/account"
-	"holdfast/internal/cloud"
-	"holdfast/internal/cloudwatch"
-	"holdfast/internal/lambdahttp"
+	"holdfast/internal/aws/cloud"
+	"holdfast/internal/aws/cloudwatch"
+	"holdfast/internal/aws/lambdahttp"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/metric"
 	"holdfast/internal/logging"
-	"holdfast/internal/metric"
-	"holdfast/internal/poll"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
 	"holdfast/internal/provider/xai"
-	"holdfast/internal/refresh"
 	"holdfast/internal/store"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
+	"holdfast/internal/upkeep/poll"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // version is set when the function is built.

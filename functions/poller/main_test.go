@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/issuertest"
-	"holdfast/internal/logtest"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/issuertest"
+	"holdfast/internal/test/logtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(functiontest.Main(m)) }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/credential"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/core/pick"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )

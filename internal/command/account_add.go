@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/credentialfile"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/provider/credentialfile"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
 )
 
 func (c *cli) accountAdd() *cobra.Command {

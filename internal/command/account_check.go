@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/checkup"
-	"holdfast/internal/credential"
-	"holdfast/internal/pin"
-	"holdfast/internal/poll"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/checkup"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/provider"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
+	"holdfast/internal/upkeep/poll"
 )
 
 // watchedFor is how far back readings and requests of ours are compared: pins report a

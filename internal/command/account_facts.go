@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/checkup"
-	"holdfast/internal/credential"
-	"holdfast/internal/presence"
-	"holdfast/internal/refresh"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/checkup"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
+	"holdfast/internal/upkeep/presence"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // credentialFacts describe a credential without its secret. Times are null where they are

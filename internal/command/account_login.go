@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/checkup"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/checkup"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/store"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
 )
 
 func (c *cli) accountLogin() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 	"holdfast/internal/store"
 )
 

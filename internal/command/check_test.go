@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pin"
 )
 
 // checkedJSON is what a check tells programs.

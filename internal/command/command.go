@@ -41,9 +41,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/hidden"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/hidden"
 	"holdfast/internal/provider"
 )
 

@@ -12,15 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/catalog"
-	"holdfast/internal/clientkey"
 	"holdfast/internal/command"
-	"holdfast/internal/conversation"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/clientkey"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/provider"
-	"holdfast/internal/seal"
+	"holdfast/internal/request/conversation"
+	"holdfast/internal/store/seal"
+	"holdfast/internal/wire/body"
 )
 
 func TestUsage(t *testing.T) {

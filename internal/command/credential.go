@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
-	"holdfast/internal/credentialfile"
-	"holdfast/internal/seal"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/provider/credentialfile"
 	"holdfast/internal/status"
+	"holdfast/internal/store/seal"
 )
 
 // source is where a credential comes from: exactly one of the three.

@@ -3,7 +3,7 @@ package command
 import (
 	"testing"
 
-	"holdfast/internal/credential"
+	"holdfast/internal/core/credential"
 )
 
 // No source of today tells a principal, so the rule is tested by itself.

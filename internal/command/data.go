@@ -12,15 +12,15 @@ import (
 	"runtime"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/event"
-	"holdfast/internal/presence"
-	"holdfast/internal/refresh"
-	"holdfast/internal/seal"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/event"
 	"holdfast/internal/store"
+	"holdfast/internal/store/seal"
 	"holdfast/internal/store/sqlitestore"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
+	"holdfast/internal/upkeep/presence"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // keyFile is the name of the data key's file in a data directory.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/refresh"
+	"holdfast/internal/core/account"
 	"holdfast/internal/status"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // A login that goes on and is not renewed any more is told of wherever its account is shown;

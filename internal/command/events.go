@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/event"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/event"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/catalog"
-	"holdfast/internal/functionurl"
+	"holdfast/internal/aws/functionurl"
+	"holdfast/internal/core/catalog"
 )
 
 const (

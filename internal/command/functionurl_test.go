@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/internal/aws/lambdahttp"
 	"holdfast/internal/command"
-	"holdfast/internal/lambdahttp"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // asFunction makes this test's binary a function that tells its process and environment.

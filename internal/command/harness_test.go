@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/cloud/profile"
+	"holdfast/internal/aws/cloud/profile"
 	"holdfast/internal/command"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
 	"holdfast/internal/provider/xai"
-	"holdfast/internal/seal"
 	"holdfast/internal/store"
+	"holdfast/internal/store/seal"
 	"holdfast/internal/store/sqlitestore"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
 )
 
 // t0 is the instant that every command of these tests runs at.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 )
 
 // ExampleModels are the models of examples: ones that a newcomer's key can use today.

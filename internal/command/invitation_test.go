@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 )
 
 // What --try prints for clients' files is what the README says.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/catalog"
-	"holdfast/internal/clientkey"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/clientkey"
 )
 
 func (c *cli) keyCommand() *cobra.Command {

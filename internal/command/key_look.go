@@ -1,9 +1,9 @@
 package command
 
 import (
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/credential"
 )
 
 // sayOfKey remarks on an API key that looks as if it were meant for somewhere else, and on one

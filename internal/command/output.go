@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/advice"
-	"holdfast/internal/hidden"
+	"holdfast/internal/core/advice"
+	"holdfast/internal/core/hidden"
 )
 
 // jsonFlag adds --json to a listing.

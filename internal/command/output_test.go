@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
 	"holdfast/internal/command"
+	"holdfast/internal/core/account"
 )
 
 // What is advised works when it is pasted: it begins as the program was started, and names

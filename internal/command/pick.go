@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/catalog"
-	"holdfast/internal/conversation"
-	"holdfast/internal/pick"
-	"holdfast/internal/placement"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/pick"
+	"holdfast/internal/core/placement"
 	"holdfast/internal/provider"
+	"holdfast/internal/request/conversation"
 	"holdfast/internal/store"
+	"holdfast/internal/wire/body"
 )
 
 // inferencePaths are where each provider takes an ordinary request for a model.

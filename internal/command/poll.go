@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/poll"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
-	"holdfast/internal/refresh"
 	"holdfast/internal/status"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
+	"holdfast/internal/upkeep/poll"
+	"holdfast/internal/upkeep/refresh"
 )
 
 func (c *cli) pollCommand() *cobra.Command {

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"syscall"
 
-	"holdfast/internal/account"
-	"holdfast/internal/apicall"
-	"holdfast/internal/credential"
-	"holdfast/internal/hidden"
-	"holdfast/internal/poll"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/core/hidden"
 	"holdfast/internal/provider"
-	"holdfast/internal/refresh"
 	"holdfast/internal/store"
+	"holdfast/internal/transport/apicall"
+	"holdfast/internal/upkeep/poll"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // proof is what a provider, asked about a login, made of it.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 )
 
 // vendor answers in a provider's place: exchanges of refresh tokens, and looks at usage.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/store"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
 )
 
 // belongings are what goes with a credential: for whom it is used, and at which host.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/gateway"
 	"holdfast/internal/logging"
-	"holdfast/internal/refresh"
+	"holdfast/internal/request/gateway"
+	"holdfast/internal/upkeep/refresh"
 )
 
 const (

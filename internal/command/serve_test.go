@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/clientkey"
 	"holdfast/internal/command"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/core/clientkey"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // lines is a writer that tells when a line matches.

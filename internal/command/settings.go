@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 )
 
 func (c *cli) settingsCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // switched is a switch in --json, by the documented names.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/internal/seal"
 	"holdfast/internal/store"
+	"holdfast/internal/store/seal"
 )
 
 // Table is a DynamoDB table, opened.

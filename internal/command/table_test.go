@@ -19,16 +19,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/alarm"
-	"holdfast/internal/awstest"
-	"holdfast/internal/cloud/profile"
-	"holdfast/internal/cloudwatch"
+	"holdfast/internal/aws/cloud/profile"
+	"holdfast/internal/aws/cloudwatch"
 	"holdfast/internal/command"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/alarm"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
-	"holdfast/internal/upstreamtest"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
+	"holdfast/internal/test/awstest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // newTableBench is a table as a deployment makes it, with its KMS key in a tag, and AWS

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/clientkey"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/clientkey"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/simulate"
 )
 

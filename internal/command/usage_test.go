@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	used "holdfast/internal/core/usage"
 	"holdfast/internal/status"
-	used "holdfast/internal/usage"
 )
 
 func TestUsageCommand(t *testing.T) {

@@ -61,72 +61,107 @@ func within(path string, names ...string) bool {
 	})
 }
 
+// floors are the folders of internal/ from the ground up. A package imports its own floor
+// and those below it.
+var floors = []string{
+	"core",      // what decides: values in, values out
+	"wire",      // the bytes of requests and answers; no account is decided
+	"provider",  // each vendor's own
+	"store",     // records, and the secrets in them
+	"logging",   // the one door of log lines
+	"transport", // requests on their way to providers
+	"upkeep",    // what happens without a request: rounds, renewals
+	"status",    // how the gateway stands, in one value
+	"request",   // serving one request
+	"aws",       // each edge to AWS
+	"simulate",  // a stand-in for a provider, for demonstrations and tests
+	"command",   // the operator's commands
+	"test",      // what tests of several packages need
+	"tool",      // programs for developers
+	"docs", "e2e",
+}
+
+// floorOf is a package's place in floors; -1 is none.
+func floorOf(path string) int {
+	rest, ours := strings.CutPrefix(path, "holdfast/internal/")
+	if !ours {
+		return -1
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return slices.Index(floors, name)
+}
+
 var (
-	// core decides: values in, values out.
-	core = []string{
-		"account", "alarm", "alarmstate", "body", "catalog", "checkup", "claims", "clientkey", "conversation", "cost", "credential", "credentialfile", "event", "forecast",
-		"limits", "metric", "owner", "pick", "pin", "placement", "route", "serving", "sse", "usage",
-	}
-	// edges speak to the outside.
-	edges = []string{
-		"apicall", "cloud", "cloudwatch", "command", "datakey", "forward", "functionurl", "gateway", "lambdahttp", "logging", "poll", "refresh", "seal",
-		"store", "vault",
-		"awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "logtest", "simulate", "upstreamtest",
-	}
-	// adapters are edges to one thing outside each, such as a database, a key service or a
-	// platform. Whoever wires brings them together.
-	adapters = []string{"cloudwatch", "datakey", "functionurl", "lambdahttp", "logging", "seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// simulated is for demonstrations and tests.
-	simulated = []string{
-		"alarmstate", "awstest", "bench", "bill", "deploytest", "e2e", "functiontest", "issuertest", "logtest", "simulate", "store/memstore", "store/storetest",
-		"upstreamtest",
-	}
+	simulated = []string{"test", "tool", "e2e", "simulate", "store/memstore", "store/storetest"}
 	// spoken is what several providers speak alike; each of their packages may know it, and it
 	// knows none of theirs.
 	spoken = []string{"provider/dialect", "provider/renewal", "provider/session"}
+	// adapters are edges to one thing outside each, such as a database, a key service or a
+	// platform. Whoever wires brings them together.
+	adapters = []string{"aws/cloudwatch", "aws/datakey", "aws/functionurl", "aws/lambdahttp", "logging", "store/seal", "store/memstore", "store/sqlitestore", "store/dynamostore"}
 	// inAWS know Amazon's packages; nobody else does.
-	inAWS = []string{"awstest", "cloud", "cloudwatch", "datakey", "deploytest", "functiontest", "functionurl", "lambdahttp", "store/dynamostore"}
+	inAWS = []string{"aws", "store/dynamostore", "test/awstest", "test/deploytest", "test/functiontest"}
+	// vendors are the packages of one provider each.
+	vendors = []string{"provider/anthropic", "provider/openai", "provider/xai"}
 )
 
-// TestDirection holds which imports are forbidden, and why.
+// TestFloors holds that each package stands on a floor, that each floor has packages, and
+// that no import goes up.
+func TestFloors(t *testing.T) {
+	stands := map[int]bool{}
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.ImportPath, "holdfast/internal/") {
+			continue
+		}
+		floor := floorOf(p.ImportPath)
+		if floor < 0 {
+			t.Errorf("%s stands on no floor: put it into one of %s", p.ImportPath, strings.Join(floors, ", "))
+			continue
+		}
+		stands[floor] = true
+		for _, imported := range p.Imports {
+			if up := floorOf(imported); up > floor {
+				t.Errorf("%s imports %s, from a floor above its own", p.ImportPath, imported)
+			}
+		}
+	}
+	for i, name := range floors {
+		if !stands[i] {
+			t.Errorf("the floor %s has no package", name)
+		}
+	}
+}
+
+// TestDirection holds which other imports are forbidden, and why.
 func TestDirection(t *testing.T) {
 	for _, p := range packages(t) {
+		ours := strings.HasPrefix(p.ImportPath, "holdfast/internal/")
 		for _, imported := range p.Imports {
 			for _, rule := range []struct {
 				broken bool
 				why    string
 			}{
 				{strings.HasPrefix(imported, "holdfast/functions/"), "functions only wire; nothing may need them"},
-				{within(p.ImportPath, core...) && within(imported, edges...), "the core decides; it reaches nothing outside"},
 				{
-					within(p.ImportPath, core...) && slices.Contains([]string{"net", "os", "os/exec", "database/sql", "log"}, imported),
-					"the core has no input or output",
+					within(p.ImportPath, "core", "wire") && slices.Contains([]string{"net", "os", "os/exec", "database/sql", "log"}, imported),
+					"what decides and what reads bytes has no input or output",
 				},
 				{
-					within(p.ImportPath, core...) && imported == "net/http" && !within(p.ImportPath, "limits"), // which reads headers
-					"the core has no input or output",
+					within(p.ImportPath, "core", "wire") && imported == "net/http" && !within(p.ImportPath, "wire/limits"), // which reads headers
+					"what decides and what reads bytes speaks to nobody",
 				},
-				{within(p.ImportPath, "provider") && within(imported, edges...), "providers parse and render; they do no I/O"},
+				{within(p.ImportPath, "provider") && slices.Contains([]string{"os", "os/exec", "database/sql"}, imported), "providers parse and render; they have no input or output"},
+				{ours && within(imported, vendors...) && !within(p.ImportPath, append(simulated, vendors...)...), "only the wiring knows which providers there are"},
 				{
-					within(imported, "provider") && imported != "holdfast/internal/provider" && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, append(simulated, "provider")...),
-					"only the wiring knows which providers there are",
-				},
-				{
-					within(p.ImportPath, "provider") && within(imported, "provider") && imported != "holdfast/internal/provider" && !within(imported, spoken...) &&
-						!strings.HasPrefix(imported+"/", p.ImportPath+"/") && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
+					within(p.ImportPath, "provider") && within(imported, vendors...) && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
 					"one provider's package does not know another's",
 				},
+				{within(p.ImportPath, spoken...) && within(imported, vendors...), "what providers speak alike knows none of them"},
 				{within(p.ImportPath, adapters...) && within(imported, adapters...), "adapters do not know each other"},
-				{
-					within(imported, "cloud") && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, append(simulated, "cloud")...),
-					"only the wiring opens tables; everybody else gets a store and a box",
-				},
-				{
-					strings.HasPrefix(imported, "github.com/aws/") && strings.HasPrefix(p.ImportPath, "holdfast/internal/") && !within(p.ImportPath, inAWS...),
-					"whoever is not an edge to AWS knows nothing of it",
-				},
-				{within(p.ImportPath, "store") && within(imported, "gateway", "forward", "command", "vault", "seal"), "the store serves; it does not know by whom it is used"},
-				{within(p.ImportPath, "gateway", "forward", "refresh", "apicall") && (within(imported, "command") || within(imported, adapters...)), "who serves gets its store, its box and its log from the wiring"},
+				{ours && within(imported, "aws/cloud") && !within(p.ImportPath, append(simulated, "aws/cloud")...), "only the wiring opens tables; everybody else gets a store and a box"},
+				{ours && strings.HasPrefix(imported, "github.com/aws/") && !within(p.ImportPath, inAWS...), "whoever is not an edge to AWS knows nothing of it"},
+				{within(p.ImportPath, "request", "transport", "upkeep") && within(imported, adapters...), "who serves gets its store, its box and its log from the wiring"},
 				{!within(p.ImportPath, simulated...) && within(imported, simulated...) && !(within(p.ImportPath, "command") && within(imported, "simulate")), "what simulates is for demonstrations and tests"},
 				{strings.HasPrefix(imported, "github.com/spf13/") && !within(p.ImportPath, "command"), "only the command line parses flags"},
 				{strings.HasPrefix(imported, "modernc.org/") && !within(p.ImportPath, "store/sqlitestore"), "only the embedded store knows its database"},
@@ -137,12 +172,17 @@ func TestDirection(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range slices.Concat(simulated, spoken, adapters, inAWS, vendors) {
+		if _, err := os.Stat(filepath.Join(root, "internal", name)); err != nil {
+			t.Errorf("a rule names %s, which is not there", name)
+		}
+	}
 }
 
 // TestCoreDependsOnLittle looks at what the core needs in the end, not only directly.
 func TestCoreDependsOnLittle(t *testing.T) {
 	for _, p := range packages(t) {
-		if !within(p.ImportPath, core...) {
+		if !within(p.ImportPath, "core") {
 			continue
 		}
 		for _, dep := range p.Deps {
@@ -225,24 +265,6 @@ func TestDecisions(t *testing.T) {
 		number := fmt.Sprintf("%04d", i+1)
 		if !strings.HasPrefix(e.Name(), number+"-") || !strings.HasPrefix(string(text), "# "+number+": ") {
 			t.Errorf("decision %d is %s: want a name that begins %s- and a heading that begins # %s:", i+1, e.Name(), number, number)
-		}
-	}
-}
-
-// TestLinterKnowsTheCore keeps the linter's lists of the core the same as ours.
-func TestLinterKnowsTheCore(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, clockless, _ := strings.Cut(string(text), "path-except: internal/(")
-	clockless, _, _ = strings.Cut(clockless, ")/")
-	for _, name := range core {
-		if !strings.Contains(string(text), `"**/internal/`+name+`/*.go"`) && name != "limits" { // which reads headers
-			t.Errorf("depguard does not know that %s is of the core", name)
-		}
-		if !slices.Contains(strings.Split(clockless, "|"), name) {
-			t.Errorf("forbidigo does not know that %s is of the core", name)
 		}
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
 	"holdfast/internal/command"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 	"holdfast/internal/provider/openai"
@@ -67,11 +67,11 @@ func statusOf(t *testing.T, name string) int {
 // status with the kind that X-Holdfast-Error names, and what net/http's server answers
 // before the gateway is asked.
 func TestReadmeAnswers(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(root, "internal/gateway/refusals.go"))
+	source, err := os.ReadFile(filepath.Join(root, "internal/request/gateway/refusals.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := os.ReadFile(filepath.Join(root, "internal/gateway/local.go"))
+	local, err := os.ReadFile(filepath.Join(root, "internal/request/gateway/local.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // codexPlans makes a bench with two Codex subscriptions that look the same.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/cloud/profile"
-	"holdfast/internal/deploytest"
+	"holdfast/internal/aws/cloud/profile"
+	"holdfast/internal/core/account"
 	"holdfast/internal/store"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/deploytest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // agents drives each agent by the line that the stack's outputs say to paste, and goes on

@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/alarm"
-	"holdfast/internal/alarmstate"
-	"holdfast/internal/catalog"
-	"holdfast/internal/deploytest"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/metric"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/alarm"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/metric"
 	"holdfast/internal/store"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/alarmstate"
+	"holdfast/internal/test/deploytest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // points are data points by the metric's name and its dimensions' values, as keyOf spells

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"holdfast/internal/awstest"
-	"holdfast/internal/deploytest"
-	"holdfast/internal/functiontest"
+	"holdfast/internal/test/awstest"
+	"holdfast/internal/test/deploytest"
+	"holdfast/internal/test/functiontest"
 )
 
 // resources checks every resource of the stack and of those nested in it, as AWS reports

@@ -18,12 +18,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/aws/smithy-go"
 
-	"holdfast/internal/alarm"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/metric"
+	"holdfast/internal/core/alarm"
+	"holdfast/internal/core/metric"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // roles tries, as each function, what its role must not be able to do, and beside it what

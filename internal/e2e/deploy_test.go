@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // stack is the deployment with its owner's side: accounts of all three providers at

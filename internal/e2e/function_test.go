@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // The Lambda behind a streaming Function URL, on a table that the owner's commands filled.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // login is a subscription's login, with ids that nobody has.

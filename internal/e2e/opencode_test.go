@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // opencode with a model of OpenAI's asks Anthropic for its titles: one session, at two

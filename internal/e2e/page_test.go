@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // tooLargePage is how an edge refuses a body that is more than it takes.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // binary builds the program once for all tests. TestMain removes it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // client is a real client of a provider's.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 
-	"holdfast/internal/awstest"
-	"holdfast/internal/functiontest"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/awstest"
+	"holdfast/internal/test/functiontest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestSAMLocal has the functions answer every file of events/ in containers, as `sam local`

@@ -17,7 +17,7 @@ import (
 	openaioption "github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // The official SDKs with nothing set but their base URL and key.
@@ -27,7 +27,7 @@ func TestProgramsLinkNoSDK(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./functions/...")
 	cmd.Dir = filepath.Join("..", "..")
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "holdfast/internal/gateway") {
+	if err != nil || !strings.Contains(string(out), "holdfast/internal/request/gateway") {
 		t.Fatalf("go list: %v: %s", err, out)
 	}
 	for _, sdk := range []string{"github.com/openai/", "github.com/anthropics/"} {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"holdfast/internal/simulate"
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // A login taken over from Claude Code's own file, with what a subscription's token needs.

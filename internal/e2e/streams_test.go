@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"holdfast/internal/upstreamtest"
+	"holdfast/internal/test/upstreamtest"
 )
 
 // TestClaudeCodeShowsAWrongKey is field case should-retry with the real client: it asks once

@@ -14,7 +14,7 @@ import (
 	"log/slog"
 	"regexp"
 
-	"holdfast/internal/hidden"
+	"holdfast/internal/core/hidden"
 )
 
 // New returns a handler that writes lines of at least a level to w.

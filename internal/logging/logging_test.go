@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/credential"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/logging"
 )
 

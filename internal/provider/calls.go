@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 )
 
 // Call is a request that holdfast makes for itself: to renew a login, or to look how much

@@ -3,7 +3,7 @@ package provider
 import (
 	"encoding/json"
 
-	"holdfast/internal/body"
+	"holdfast/internal/wire/body"
 )
 
 // storedItems bounds the items of one stored response whose owner is recorded, each by a

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/body"
-	"holdfast/internal/page"
+	"holdfast/internal/wire/body"
+	"holdfast/internal/wire/page"
 )
 
 // Object is something that a provider keeps on one account and lets requests name.

@@ -13,9 +13,9 @@ import (
 	"net/url"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/wire/body"
 )
 
 // Role says what a request is to its conversation.

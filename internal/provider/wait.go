@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"holdfast/internal/limits"
+	"holdfast/internal/wire/limits"
 )
 
 // storePause is the wait told when the store was away and nothing else is known.

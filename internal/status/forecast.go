@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/forecast"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/forecast"
 	"holdfast/internal/store"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // LastPoll describes the newest round of looks at usage endpoints.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 )
 
 // Refuses is one thing that the provider refuses an account for now, while it serves all

@@ -3,9 +3,9 @@ package status
 import (
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credentialfile"
-	"holdfast/internal/refresh"
+	"holdfast/internal/core/account"
+	"holdfast/internal/provider/credentialfile"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // payAt are where an account's owner sees to its balance, its limits and its plan.

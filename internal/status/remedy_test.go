@@ -3,9 +3,9 @@ package status_test
 import (
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/refresh"
+	"holdfast/internal/core/account"
 	"holdfast/internal/status"
+	"holdfast/internal/upkeep/refresh"
 )
 
 // What the owner is to do depends on what was refused, and of whom.

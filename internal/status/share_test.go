@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )

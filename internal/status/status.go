@@ -16,12 +16,12 @@ import (
 	"slices"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/pick"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/pick"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/vault"
 )
 
 // Input is what was read for a report.

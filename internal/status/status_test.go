@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/credential"
-	"holdfast/internal/pin"
-	"holdfast/internal/seal"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/credential"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
-	"holdfast/internal/vault"
+	"holdfast/internal/store/seal"
+	"holdfast/internal/store/vault"
 )
 
 // t0 is a quarter past, so that the hour before counts for three quarters.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pick"
-	"holdfast/internal/serving"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
+	"holdfast/internal/core/serving"
 	"holdfast/internal/store"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 )
 
 // NoAccounts is what a listing of accounts says when none exists.

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"holdfast/internal/core/usage"
 	"holdfast/internal/store"
-	"holdfast/internal/usage"
 )
 
 // By is what usage is summed by.

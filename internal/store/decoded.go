@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"sync"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/owner"
-	"holdfast/internal/pin"
-	"holdfast/internal/serving"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/object"
+	"holdfast/internal/core/pin"
+	"holdfast/internal/core/serving"
 )
 
 // decoded remembers what the records that requests read decode to, so that a request pays
@@ -23,7 +23,7 @@ type decoded struct {
 	states   memory[account.State]
 	pins     memory[pin.Record]
 	servings memory[serving.Record]
-	owners   memory[owner.Record]
+	owners   memory[object.Record]
 }
 
 // memory holds decoded values by the records' ids.
@@ -90,7 +90,7 @@ func (d *decoded) serving(r Record) (ServingRecord, error) {
 	return ServingRecord{Record: s, Revision: r.Revision}, err
 }
 
-func (d *decoded) owner(r Record) (owner.Record, error) {
+func (d *decoded) owner(r Record) (object.Record, error) {
 	o, err := d.owners.of(r)
 	o.Revision = r.Revision
 	return o, err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"holdfast/internal/event"
+	"holdfast/internal/core/event"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // Forget removes all that is kept of an account: credential, renewal, state, clock and

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 const (

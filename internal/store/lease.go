@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // Lease is the right, for a limited time, to be the one that does something.

@@ -7,39 +7,39 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/owner"
+	"holdfast/internal/core/object"
 )
 
 // ClaimOwner notes whose an object is, unless a record that is live at now says so
 // already: what was seen first stays. It returns the record as stored and whether it is
 // ours. A claim that fails with ErrUnavailable may have been applied; claiming again then
 // returns our own.
-func (s *Store) ClaimOwner(ctx context.Context, key string, r owner.Record, now time.Time) (owner.Record, bool, error) {
+func (s *Store) ClaimOwner(ctx context.Context, key string, r object.Record, now time.Time) (object.Record, bool, error) {
 	return s.putOwner(ctx, key, r, Condition{Revision: 0, ExpiredBy: now})
 }
 
 // ReplaceOwner writes a touched record if the stored one is still the one that next was
 // made from. Otherwise it returns the stored one and false; that is the zero Record when
 // it is gone.
-func (s *Store) ReplaceOwner(ctx context.Context, key string, next owner.Record) (owner.Record, bool, error) {
+func (s *Store) ReplaceOwner(ctx context.Context, key string, next object.Record) (object.Record, bool, error) {
 	return s.putOwner(ctx, key, next, Condition{Revision: next.Revision})
 }
 
-func (s *Store) putOwner(ctx context.Context, key string, r owner.Record, cond Condition) (owner.Record, bool, error) {
+func (s *Store) putOwner(ctx context.Context, key string, r object.Record, cond Condition) (object.Record, bool, error) {
 	// As for pins: reader and taker have to agree on the instant.
 	r.ExpiresAt = r.ExpiresAt.Truncate(time.Millisecond)
 	body, err := json.Marshal(r)
 	if err != nil {
-		return owner.Record{}, false, err
+		return object.Record{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	stored, err := s.backend.Put(ctx, Record{Key: Key{KindOwner, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt}, cond)
 	if err != nil && !errors.Is(err, ErrConflict) {
-		return owner.Record{}, false, fmt.Errorf("write an owner: %w", err)
+		return object.Record{}, false, fmt.Errorf("write an owner: %w", err)
 	}
 	if stored.Revision == 0 {
-		return owner.Record{}, false, nil
+		return object.Record{}, false, nil
 	}
 	winner, derr := s.decoded.owner(stored)
 	return winner, err == nil, derr
@@ -47,7 +47,7 @@ func (s *Store) putOwner(ctx context.Context, key string, r owner.Record, cond C
 
 // ForgetOwner removes the record of an object that is gone, if it is still the one given.
 // Forgetting twice is no error, and neither is one that was changed: it then expires.
-func (s *Store) ForgetOwner(ctx context.Context, key string, r owner.Record) error {
+func (s *Store) ForgetOwner(ctx context.Context, key string, r object.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	if err := s.backend.Delete(ctx, Key{KindOwner, key}, r.Revision); err != nil && !errors.Is(err, ErrConflict) {

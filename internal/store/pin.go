@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/pin"
+	"holdfast/internal/core/pin"
 )
 
 // pinHistory is how long an ended pin's counts are kept for the status.

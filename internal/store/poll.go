@@ -8,7 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 const pollID = "poll"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // Renewal is how far the renewal of an account's login has come: what keeps a refresh

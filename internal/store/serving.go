@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/pick"
-	"holdfast/internal/serving"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/pick"
+	"holdfast/internal/core/serving"
 )
 
 // ServingRecord is who serves at a provider, as stored. The zero value is that of a

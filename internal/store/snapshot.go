@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pin"
 )
 
 // Snapshot is what a report needs: the catalog, the state of every account in it, and,

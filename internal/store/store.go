@@ -30,11 +30,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/event"
-	"holdfast/internal/owner"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/event"
+	"holdfast/internal/core/object"
+	"holdfast/internal/core/pin"
 )
 
 // CallTimeout bounds every call that a request waits for.
@@ -90,7 +90,7 @@ type Query struct {
 	Catalog     bool
 	Poll        bool
 	Pins        []string
-	Owners      []string // by owner.Key
+	Owners      []string // by object.Key
 	States      []account.ID
 	Credentials []account.ID
 	// Serving are providers whose policy is order.
@@ -103,7 +103,7 @@ type View struct {
 	Catalog     CatalogRecord // set when asked for
 	Poll        PollRecord    // the same
 	Pins        map[string]pin.Record
-	Owners      map[string]owner.Record
+	Owners      map[string]object.Record
 	States      map[account.ID]StateRecord
 	Credentials map[account.ID]SealedRecord
 	Serving     map[account.Provider]ServingRecord
@@ -135,7 +135,7 @@ func (s *Store) Read(ctx context.Context, q Query) (View, error) {
 	}
 	v := View{
 		Pins:        make(map[string]pin.Record, len(q.Pins)),
-		Owners:      make(map[string]owner.Record, len(q.Owners)),
+		Owners:      make(map[string]object.Record, len(q.Owners)),
 		States:      make(map[account.ID]StateRecord, len(q.States)),
 		Credentials: make(map[account.ID]SealedRecord, len(q.Credentials)),
 	}

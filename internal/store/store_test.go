@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
 )

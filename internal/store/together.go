@@ -3,7 +3,7 @@ package store
 import (
 	"maps"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // Together returns states as they are to be judged: those of accounts that share limits

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast/internal/usage"
+	"holdfast/internal/core/usage"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider/anthropic"
 )
 

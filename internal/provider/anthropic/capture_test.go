@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/test/capture"
+	"holdfast/internal/wire/body"
 )
 
 var claudeCode = http.Header{"User-Agent": {"claude-cli/2.1.332 (external, cli)"}}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/limits"
 )
 
 // Classify implements provider.Provider. Evidence is taken in this order: what the

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/test/capture"
+	"holdfast/internal/wire/body"
 )
 
 func failureBody(kind, message string) string {

@@ -34,7 +34,7 @@
 package anthropic
 
 import (
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 )
 

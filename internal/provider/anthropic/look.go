@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/limits"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/body"
 )
 
 // collections are what can be named in a path, as the SDKs have it (TypeScript 1.14.0, Go

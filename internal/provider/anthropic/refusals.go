@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/limits"
 )
 
 // row is one refusal that is known: what it looks like and what it speaks of. A field that

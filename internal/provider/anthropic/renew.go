@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"holdfast/internal/credential"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/renewal"
 )

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/body"
 )
 
 // Features that an account may lack. FeatureOf adds one for each model family.

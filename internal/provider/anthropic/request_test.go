@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/wire/body"
 )
 
 func TestRole(t *testing.T) {

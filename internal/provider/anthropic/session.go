@@ -3,8 +3,8 @@ package anthropic
 import (
 	"net/http"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/session"
+	"holdfast/internal/wire/body"
 )
 
 // sessionHeader is Claude Code's own, by which it is recognized.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/anthropic"
+	"holdfast/internal/wire/body"
 )
 
 const (

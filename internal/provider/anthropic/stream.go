@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/dialect"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/anthropic"
 )

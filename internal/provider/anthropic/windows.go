@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 const (

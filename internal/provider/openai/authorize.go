@@ -3,9 +3,9 @@ package openai
 import (
 	"net/http"
 
-	"holdfast/internal/account"
-	"holdfast/internal/claims"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/claims"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/claims"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/claims"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider/openai"
 )
 

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/test/capture"
+	"holdfast/internal/wire/body"
 )
 
 var codex = http.Header{"Originator": {"codex_exec"}, "User-Agent": {"codex_exec/0.171.0 (Linux 6.1; x86_64) xterm"}}

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/capture"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/test/capture"
 )
 
 func failureBody(kind, code, message string) string {

@@ -43,7 +43,7 @@
 package openai
 
 import (
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 )
 

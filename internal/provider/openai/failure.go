@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/limits"
 	"holdfast/internal/provider/dialect"
+	"holdfast/internal/wire/limits"
 )
 
 // failure is a refusal in the provider's words, as far as it could be read.

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/claims"
-	"holdfast/internal/credential"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/claims"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/limits"
 )
 
 const (

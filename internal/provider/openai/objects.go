@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/body"
 )
 
 // containerLife is how long a container is remembered: it ends twenty minutes after its

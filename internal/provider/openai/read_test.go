@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/test/capture"
 )
 
 // t0 is the instant answers of these tests arrived: epoch 1804154400.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // row is one refusal that is known: what it looks like and what it speaks of. A field that

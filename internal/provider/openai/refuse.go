@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"holdfast/internal/limits"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/dialect"
+	"holdfast/internal/wire/limits"
 )
 
 // Refuse implements provider.Provider.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"holdfast/internal/claims"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/claims"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/renewal"
 )

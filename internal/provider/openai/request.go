@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/body"
 )
 
 // scopePrefix begins the name of a right that the owner kept from a key when making it.

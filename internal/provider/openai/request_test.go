@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/wire/body"
 )
 
 func TestRole(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/session"
+	"holdfast/internal/wire/body"
 )
 
 // sessionOf finds the client's own session and where it was found. Both are empty when the

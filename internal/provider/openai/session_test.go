@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/wire/body"
 )
 
 const (

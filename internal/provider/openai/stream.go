@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/dialect"
 )

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/openai"
+	"holdfast/internal/test/capture"
 )
 
 func TestEvent(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
+	"holdfast/internal/wire/limits"
 )
 
 const (

@@ -23,10 +23,10 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/credential"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/dialect"
+	"holdfast/internal/wire/limits"
 )
 
 // Grant is a good answer. What it left out is empty or zero.

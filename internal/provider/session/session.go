@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/body"
 )
 
 // Header is one in which clients name their session.

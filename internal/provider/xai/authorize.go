@@ -3,8 +3,8 @@ package xai
 import (
 	"net/http"
 
-	"holdfast/internal/account"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 )
 
 const (

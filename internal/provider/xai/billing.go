@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
+	"holdfast/internal/wire/limits"
 )
 
 // credits is what xAI says about a subscription's allowance, over either way.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/capture"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/test/capture"
 )
 
 const (

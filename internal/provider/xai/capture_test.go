@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/capture"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/test/capture"
+	"holdfast/internal/wire/body"
 )
 
 // t0 is the instant answers of these tests arrived: epoch 1804154400.

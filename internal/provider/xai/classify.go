@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
+	"holdfast/internal/wire/limits"
 )
 
 // monthly names the window of an allowance by the month, which is one window however long

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/capture"
-	"holdfast/internal/pick"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pick"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/test/capture"
 )
 
 func headers(lines ...string) http.Header {

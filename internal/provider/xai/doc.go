@@ -45,7 +45,7 @@ import (
 	"net/http"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"holdfast/internal/account"
-	"holdfast/internal/limits"
+	"holdfast/internal/core/account"
+	"holdfast/internal/wire/limits"
 )
 
 // StatusError is a gRPC call that was refused; the HTTP status of such an answer is 200.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/wire/body"
 )
 
 func TestObjects(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 )
 
 // row is one refusal that is known: what it looks like and what it speaks of. A field that

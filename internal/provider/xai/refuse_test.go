@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
 )

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"holdfast/internal/claims"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/claims"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/renewal"
 )

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
+	"holdfast/internal/core/account"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/session"
+	"holdfast/internal/wire/body"
 )
 
 // Features that an account may lack.

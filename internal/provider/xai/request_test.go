@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"holdfast/internal/account"
-	"holdfast/internal/body"
-	"holdfast/internal/credential"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/credential"
 	"holdfast/internal/provider"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/wire/body"
 )
 
 func TestInspect(t *testing.T) {

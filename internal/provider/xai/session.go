@@ -3,8 +3,8 @@ package xai
 import (
 	"net/http"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/session"
+	"holdfast/internal/wire/body"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast/internal/body"
 	"holdfast/internal/provider/xai"
+	"holdfast/internal/wire/body"
 )
 
 const session = "00000000-0000-4000-8000-00000000000a"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/awstest"
 	"holdfast/internal/store"
+	"holdfast/internal/test/awstest"
 )
 
 // What a call costs beside what DynamoDB itself takes: the table is MiniStack's.

@@ -16,11 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"holdfast/internal/account"
-	"holdfast/internal/awstest"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
+	"holdfast/internal/test/awstest"
 )
 
 // TestRoundTrips: every call is one request, whether it wins or loses.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"holdfast/internal/awstest"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
 	"holdfast/internal/store/storetest"
+	"holdfast/internal/test/awstest"
 )
 
 // newTable makes a table that no other test has.

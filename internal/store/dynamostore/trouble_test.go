@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/awstest"
 	"holdfast/internal/store"
 	"holdfast/internal/store/dynamostore"
+	"holdfast/internal/test/awstest"
 )
 
 // bench is a table seen through a front, as the code under test has it, and directly, as

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 	"holdfast/internal/store/sqlitestore"
 )

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/event"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/event"
 	"holdfast/internal/store"
 )
 

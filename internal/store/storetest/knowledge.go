@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/catalog"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/store"
 )
 

@@ -6,22 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/owner"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/object"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 )
 
 const kept = 30 * 24 * time.Hour
 
 // checkOwner checks what a write answered and what is now stored.
-func checkOwner(t *testing.T, s *store.Store, key string, got owner.Record, ours bool, err error, won bool, want owner.Record) {
+func checkOwner(t *testing.T, s *store.Store, key string, got object.Record, ours bool, err error, won bool, want object.Record) {
 	t.Helper()
-	checkWrite(t, got, ours, err, won, want, func() owner.Record { return readOwner(t, s, key) })
+	checkWrite(t, got, ours, err, won, want, func() object.Record { return readOwner(t, s, key) })
 }
 
 // readOwner is the stored record, the zero one where none exists.
-func readOwner(t *testing.T, s *store.Store, key string) owner.Record {
+func readOwner(t *testing.T, s *store.Store, key string) object.Record {
 	t.Helper()
 	v, err := s.Read(soon(t), store.Query{Owners: []string{key}})
 	if err != nil {
@@ -30,7 +30,7 @@ func readOwner(t *testing.T, s *store.Store, key string) owner.Record {
 	return v.Owners[key]
 }
 
-func ownerAt(r owner.Record, revision int64) owner.Record {
+func ownerAt(r object.Record, revision int64) object.Record {
 	r.Revision = revision
 	return r
 }
@@ -39,21 +39,21 @@ var ownerTests = []test{
 	{"FirstStays", func(t *testing.T, h Harness) {
 		ss := h.stores(t, 2)
 		key, now := unique(), instant()
-		first := owner.New(anthropic("first"), kept, now)
+		first := object.New(anthropic("first"), kept, now)
 		got, won, err := ss[0].ClaimOwner(soon(t), key, first, now)
 		checkOwner(t, ss[0], key, got, won, err, true, ownerAt(first, 1))
-		got, won, err = ss[1].ClaimOwner(soon(t), key, owner.New(anthropic("second"), kept, now), now)
+		got, won, err = ss[1].ClaimOwner(soon(t), key, object.New(anthropic("second"), kept, now), now)
 		checkOwner(t, ss[1], key, got, won, err, false, ownerAt(first, 1))
 	}},
 	{"ExpiredIsTakenOver", func(t *testing.T, h Harness) {
 		ss := h.stores(t, 2)
 		key, made := unique(), instant()
-		old := owner.New(anthropic("old"), kept, made)
+		old := object.New(anthropic("old"), kept, made)
 		if _, _, err := ss[0].ClaimOwner(soon(t), key, old, made); err != nil {
 			t.Fatal(err)
 		}
 		end := readOwner(t, ss[1], key).ExpiresAt
-		next := owner.New(anthropic("next"), kept, end)
+		next := object.New(anthropic("next"), kept, end)
 		got, won, err := ss[1].ClaimOwner(soon(t), key, next, end.Add(-1))
 		checkOwner(t, ss[1], key, got, won, err, false, ownerAt(old, 1))
 		got, won, err = ss[1].ClaimOwner(soon(t), key, next, end)
@@ -62,7 +62,7 @@ var ownerTests = []test{
 	{"LateTouchIsLost", func(t *testing.T, h Harness) {
 		ss := h.stores(t, 2)
 		key, now := unique(), instant()
-		r := owner.New(anthropic("a"), kept, now)
+		r := object.New(anthropic("a"), kept, now)
 		if _, _, err := ss[0].ClaimOwner(soon(t), key, r, now); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ var ownerTests = []test{
 	{"ForgottenTwice", func(t *testing.T, h Harness) {
 		ss := h.stores(t, 2)
 		key, now := unique(), instant()
-		r := owner.New(anthropic("a"), kept, now)
+		r := object.New(anthropic("a"), kept, now)
 		stored, _, err := ss[0].ClaimOwner(soon(t), key, r, now)
 		if err != nil {
 			t.Fatal(err)
@@ -87,12 +87,12 @@ var ownerTests = []test{
 			}
 		}
 		got, won, err := ss[0].ReplaceOwner(soon(t), key, stored.Touch(now))
-		checkOwner(t, ss[0], key, got, won, err, false, owner.Record{})
+		checkOwner(t, ss[0], key, got, won, err, false, object.Record{})
 	}},
 	{"ForgettingLeavesALaterOne", func(t *testing.T, h Harness) {
 		s := h.stores(t, 1)[0]
 		key, now := unique(), instant()
-		stored, _, err := s.ClaimOwner(soon(t), key, owner.New(anthropic("a"), kept, now), now)
+		stored, _, err := s.ClaimOwner(soon(t), key, object.New(anthropic("a"), kept, now), now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ var ownerTests = []test{
 		// One key may be a pin's and an object's: kinds keep them apart.
 		s := h.stores(t, 1)[0]
 		key, id, now := unique(), newAccount(), instant()
-		r := owner.New(anthropic(id), kept, now)
+		r := object.New(anthropic(id), kept, now)
 		if _, _, err := s.ClaimOwner(soon(t), key, r, now); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ var ownerTests = []test{
 			t.Fatal(err)
 		}
 		want := store.View{
-			Owners: map[string]owner.Record{key: ownerAt(r, 1)}, Pins: map[string]pin.Record{key: revision(p, 1)},
+			Owners: map[string]object.Record{key: ownerAt(r, 1)}, Pins: map[string]pin.Record{key: revision(p, 1)},
 			States: map[account.ID]store.StateRecord{id: {Placed: 1}}, Credentials: map[account.ID]store.SealedRecord{},
 		}
 		if d := cmp.Diff(want, v); d != "" {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
-	"holdfast/internal/pin"
+	"holdfast/internal/core/account"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 )
 

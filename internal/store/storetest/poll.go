@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/store"
 )
 

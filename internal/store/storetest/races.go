@@ -11,7 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"holdfast/internal/pin"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/store"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast/internal/account"
+	"holdfast/internal/core/account"
 	"holdfast/internal/store"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"holdfast/internal/core/usage"
 	"holdfast/internal/store"
-	"holdfast/internal/usage"
 )
 
 // newDay is a day that no other test uses.
