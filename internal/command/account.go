@@ -202,7 +202,7 @@ func (c *cli) accountRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove an account, its credential and what was learnt of it",
 		Long: "Remove an account, its credential and what was learnt of it. Its conversations move to other accounts with\n" +
-			"their next request, but for those that only it can continue (all of Codex, and any that carry encrypted\n" +
+			"their next request, except those that only it can continue (all of Codex, and any that carry encrypted\n" +
 			"reasoning or name what is stored there): these end. `account drain` lets them go on. A client key that may use\n" +
 			"this account only stands in the way and is to be revoked first.",
 		Args: exactly("NAME"),

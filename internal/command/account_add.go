@@ -83,7 +83,7 @@ func (c *cli) accountAdd() *cobra.Command {
 	return cmd
 }
 
-// checkBaseURL refuses a base URL that is none, or is this program's own.
+// checkBaseURL refuses a text that is not a base URL, and this program's own address.
 func checkBaseURL(text string) error {
 	base, err := catalog.CheckBaseURL(text)
 	if err != nil {

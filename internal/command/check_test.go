@@ -177,7 +177,7 @@ func TestAccountCheckWithoutLook(t *testing.T) {
 	}
 }
 
-// What a check cannot tell, it says so, one row for each.
+// A check names what it cannot find out, in one row for each.
 func TestAccountCheckUntold(t *testing.T) {
 	b := newBench(t)
 	b.add("work")

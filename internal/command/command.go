@@ -9,7 +9,7 @@
 // JSON with snake_case names and RFC 3339 times in UTC; so does a new client key, alone.
 // An error is one line on standard error that says what to do. The exit status is 0 for
 // success, 1 for an action that failed, 2 for wrong usage; what failed has changed
-// nothing, unless the line says so.
+// nothing, unless the line says that it did.
 //
 // A secret comes from an environment variable, from standard input or from a client's
 // own file, never as an argument, and is never printed after it was made. Changes are one

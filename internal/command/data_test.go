@@ -123,7 +123,7 @@ func TestCommandsArePatient(t *testing.T) {
 }
 
 // TestReadingMakesNothing: a command that makes nothing leaves no trace where there is no
-// data, and says so of a directory that was named.
+// data, and where a directory was named it says that it has no data.
 func TestReadingMakesNothing(t *testing.T) {
 	commands := [][]string{
 		{"status"}, {"account", "list"}, {"account", "show", "work"}, {"account", "check", "work"}, {"account", "drain", "work"}, {"account", "remove", "work"},

@@ -145,7 +145,7 @@ func TestFunctionURLEndpoint(t *testing.T) {
 		t.Errorf("got status %d, %v, %q", status, header, text)
 	}
 	if said := s.stderr.String(); strings.Contains(said, "needs HOLDFAST_TABLE") {
-		t.Errorf("it speaks of an environment that it does not make: %s", said)
+		t.Errorf("it mentions an environment that it does not make: %s", said)
 	}
 }
 

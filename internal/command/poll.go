@@ -24,7 +24,7 @@ import (
 func (c *cli) pollCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "poll", Short: "Ask every account's usage endpoint now",
-		Long: "Make one round of the poller: ask every account's usage endpoint now, whatever its turn, but for those that are\n" +
+		Long: "Make one round of the poller: ask every account's usage endpoint now, whatever its turn, except those that are\n" +
 			"backed off from because they refused lately; renew logins that are due. A round that is running is waited for.\n" +
 			"API keys have no usage endpoint; no model is ever called. The exit status is 0 when the round was made.",
 		Args: exactly(""),

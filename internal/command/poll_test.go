@@ -103,11 +103,11 @@ func TestPollWithoutAccounts(t *testing.T) {
 	b.program = "bin/holdfast"
 	b.must("settings", "reset", "reserve") // a directory of data, with nothing in it
 	if r := b.must("poll"); !strings.Contains(r.stdout, "no accounts yet. Add one: bin/holdfast account add") {
-		t.Errorf("got %q, want a word that there are none", r.stdout)
+		t.Errorf("got %q, want a sentence that there are no accounts", r.stdout)
 	}
 }
 
-// TestPollWaits for a round that is running, and says so.
+// TestPollWaits for a round that is running, and says that it waits.
 func TestPollWaits(t *testing.T) {
 	b := newBench(t)
 	b.add("key")

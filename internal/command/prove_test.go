@@ -29,7 +29,7 @@ type answer struct {
 	body   string
 }
 
-// hangUp is an answer that is none: the connection ends.
+// hangUp ends the connection instead of an answer.
 const hangUp = 0
 
 func newVendor(t *testing.T) *vendor {

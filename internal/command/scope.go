@@ -20,7 +20,7 @@ import (
 type belongings struct {
 	given   credential.Scope
 	baseURL string
-	// own is a host of the provider's own that was given as base URL, which is none; empty if
+	// own is a host of the provider's own that was given as base URL, although it means none; empty if
 	// none was.
 	own string
 
@@ -57,7 +57,7 @@ func (b *belongings) any() bool { return b.scoped() || b.has(baseURLFlag) }
 // longestID bounds a part of a scope, in bytes.
 const longestID = 200
 
-// check finds ids that no header can carry, and hosts that are none. What is empty takes
+// check finds ids that no header can carry, and texts that are not hosts. What is empty takes
 // something away from an account that there is; a new one has nothing.
 func (b *belongings) check(adding bool) error {
 	if adding && b.has(baseURLFlag) && b.baseURL == "" {
@@ -113,7 +113,7 @@ func (b *belongings) fit(c *cli, p account.Provider, kind account.Kind) error {
 	return nil
 }
 
-// sayOfHost says that the base URL that was given is none.
+// sayOfHost says that the host that was given is the provider's own and not a base URL.
 func (b *belongings) sayOfHost(c *cli, a account.Account) {
 	if b.own != "" {
 		c.say("%s is %s's own host, so account %s has no base URL.", b.own, a.Provider, a.Name)

@@ -178,7 +178,7 @@ func keepRescuing(ctx context.Context, logins *refresh.Refresher, log *slog.Logg
 	return func() { stop(); done.Wait() }
 }
 
-// serveOn serves on a listener until ctx ends or the program is interrupted, and says so.
+// serveOn serves on a listener until ctx ends or the program is interrupted, and prints that it does.
 // stopping are called when it begins to stop, while running requests may still go on.
 func (c *cli) serveOn(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, stopping ...func()) error {
 	server := &http.Server{

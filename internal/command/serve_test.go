@@ -222,7 +222,7 @@ func TestServeTryTakesEachProvidersKey(t *testing.T) {
 		}
 	}
 	if strings.Contains(out, "/v1/messages") || strings.Contains(out, "grok") {
-		t.Errorf("what is printed speaks of providers without an account:\n%s", out)
+		t.Errorf("what is printed names providers without an account:\n%s", out)
 	}
 	if code := s.stop(); code != 0 || b.order() != "openai" {
 		t.Fatalf("status %d, accounts %q", code, b.order())

@@ -51,7 +51,7 @@ func TestSwitches(t *testing.T) {
 	b.weekly("marlow", 0.5)
 	b.weekly("juniper", 0.12)
 	if r := b.must("switches"); r.stdout != "" || !strings.Contains(r.stderr, "no switch yet") {
-		t.Errorf("before any: got %q and %q, want a word that there is none", r.stdout, r.stderr)
+		t.Errorf("before any: got %q and %q, want a sentence that there was no switch", r.stdout, r.stderr)
 	}
 	var want []string
 	since := func(did []string, more ...string) {

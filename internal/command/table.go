@@ -21,7 +21,7 @@ type Table interface {
 	Box(context.Context) (*seal.Box, error)
 	// Environment is what a function needs in its environment to open the same table.
 	Environment(context.Context) ([]string, error)
-	// RemoveAlarm removes the alarm of an account by its name; that there is none is no error.
+	// RemoveAlarm removes the alarm of an account by its name; where the account has no alarm, it does nothing.
 	RemoveAlarm(ctx context.Context, account string) error
 	// HearSilence turns on the alarm about a poller that has never made a round, once the
 	// stack is older than ten minutes. It reports whether it did.

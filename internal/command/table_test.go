@@ -348,7 +348,7 @@ func TestRemoveRemovesTheAlarm(t *testing.T) {
 }
 
 // TestPollerThatNeverRan: a stack's alarm about a silent poller begins without actions. A
-// command that finds no round ten minutes after the deployment turns it on and says so; once
+// command that finds no round ten minutes after the deployment turns it on and prints that it did; once
 // there was a round, nobody looks.
 func TestPollerThatNeverRan(t *testing.T) {
 	b, front := newTableBench(t)
@@ -418,7 +418,7 @@ func TestTableUsage(t *testing.T) {
 			t.Errorf("%q %q: got status %d, %s want status 2 and %q", tt.place, tt.args, r.code, r.stderr, tt.want)
 		}
 	}
-	// A program that was built without AWS says so.
+	// A program that was built without AWS refuses a table with that reason.
 	var stdout, stderr bytes.Buffer
 	o := b.options(strings.NewReader(""), &stdout, &stderr)
 	o.OpenTable = nil

@@ -98,7 +98,7 @@ func TestCodexStopsWhenItsPlanIsSpent(t *testing.T) {
 	stopped := func(turn string, got result) {
 		t.Helper()
 		if got.code == 0 || !strings.Contains(got.all(), "usage limit") {
-			t.Errorf("%s: got exit %d and %q, want a failure that speaks of the usage limit", turn, got.code, got.all())
+			t.Errorf("%s: got exit %d and %q, want a failure that names the usage limit", turn, got.code, got.all())
 		}
 	}
 	before := len(b.front.exchanges())

@@ -314,7 +314,7 @@ func allSpent(t *testing.T, s *stack) {
 }
 
 // revoked: a login whose access token has ended is due, its refresh token is refused by
-// the provider, and the deployed poller parks it and says so. The other one serves on.
+// the provider, and the deployed poller parks it and reports that. The other one serves on.
 func revoked(t *testing.T, s *stack) {
 	b := *s.bench
 	b.up = s.xai

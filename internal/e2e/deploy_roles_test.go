@@ -27,7 +27,7 @@ import (
 )
 
 // roles tries, as each function, what its role must not be able to do, and beside it what
-// it must, so that a policy which refuses everything is none.
+// it must, so that a policy which refuses everything fails.
 func roles(t *testing.T, s *stack) {
 	wrapped, key := s.dataKey(t)
 	for role, may := range map[string]map[string]bool{
@@ -92,7 +92,7 @@ func (s *stack) attempts(ctx context.Context, who aws.Config, role string, wrapp
 	}
 	remove := func(kind store.Kind) error {
 		err := table.Delete(ctx, store.Key{Kind: kind, ID: role}, 1)
-		if errors.Is(err, store.ErrConflict) { // there is none, or another
+		if errors.Is(err, store.ErrConflict) { // no such record exists, or another revision does
 			err = nil
 		}
 		return err

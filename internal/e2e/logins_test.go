@@ -121,7 +121,7 @@ func (b *bench) roomy(a *upstreamtest.Account) {
 	a.OnPath(upstreamtest.GrokUsage, upstreamtest.GrokUsed(12, time.Now().Add(80*time.Hour)))
 }
 
-// full lets it tell that there is none: the server looks by itself, and a look that shows
+// full has the usage endpoint report full windows: the server looks by itself, and a look that shows
 // room ends a cooldown.
 func (b *bench) full(a *upstreamtest.Account) {
 	a.OnPath(upstreamtest.CodexUsage, upstreamtest.CodexUsed(100, time.Now().Add(3*time.Hour), 30, time.Now().Add(80*time.Hour)))

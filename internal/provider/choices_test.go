@@ -19,7 +19,7 @@ func TestChoices(t *testing.T) {
 		{"finished", role + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, true},
 		{"finished, with spaces", role + "\n" + `{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}`, true},
 		{"finished, then usage", role + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n" + `{"choices":[],"usage":{}}`, true},
-		{"a text that speaks of it", role + "\n" + `{"choices":[{"index":0,"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`, false},
+		{"a text that mentions it", role + "\n" + `{"choices":[{"index":0,"delta":{"content":"\"finish_reason\":\"stop\""},"finish_reason":null}]}`, false},
 		{"one of two", role + "\n" + `{"choices":[{"index":1,"delta":{"content":"x"}}]}` + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, false},
 		{"two of two", role + "\n" + `{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}` + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, true},
 		{"two in one chunk", role + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":null},{"index":1,"delta":{},"finish_reason":"stop"}]}` + "\n" + `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, true},

@@ -65,7 +65,7 @@ type HeadKeeper interface {
 type Collection struct {
 	Path string
 	Keep time.Duration
-	// Verbs are the segments in an id's place that are none.
+	// Verbs are the segments in an id's place that are not ids.
 	Verbs []string
 	// Makes are the segments, in an id's place or behind an id, to which a POST makes another
 	// object of the collection.

@@ -12,7 +12,7 @@ import (
 
 // TestWait is field case should-retry: clients retry a refusal for minutes in which they do
 // not show its message, unless it says that retrying is useless. What passes by itself within
-// moments never says so.
+// moments never names one.
 func TestWait(t *testing.T) {
 	now := time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC)
 	in := func(d time.Duration) time.Time { return now.Add(d) }

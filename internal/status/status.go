@@ -145,7 +145,7 @@ type Provider struct {
 	Serving *string `json:"serving"`
 	// BestHeadroom is the most room that any account ready for new conversations was read to
 	// have, over the windows that bind every model: a fraction, 0 when no account is ready,
-	// null when of those that are none was ever read.
+	// null when no window of the accounts that are ready was ever read.
 	BestHeadroom *float64 `json:"best_headroom"`
 	// SoonestReset is the next reset of a window (per-minute limits aside) of an account
 	// that is not parked; null when none is known.

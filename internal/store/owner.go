@@ -10,8 +10,8 @@ import (
 	"holdfast/internal/core/object"
 )
 
-// ClaimOwner notes whose an object is, unless a record that is live at now says so
-// already: what was seen first stays. It returns the record as stored and whether it is
+// ClaimOwner notes whose an object is, unless a record that is live at now names an
+// owner already: what was seen first stays. It returns the record as stored and whether it is
 // ours. A claim that fails with ErrUnavailable may have been applied; claiming again then
 // returns our own.
 func (s *Store) ClaimOwner(ctx context.Context, key string, r object.Record, now time.Time) (object.Record, bool, error) {

@@ -137,7 +137,7 @@ func (w *Watch) keepAlarms(ctx context.Context, accounts []account.Account) erro
 	return errors.Join(failed...)
 }
 
-// RemoveAlarm removes the alarm of an account; that there is none is no error.
+// RemoveAlarm removes the alarm of an account. Where the account has no alarm, it does nothing.
 func (w *Watch) RemoveAlarm(ctx context.Context, account string) error {
 	return w.remove(ctx, []string{alarm.Name(w.table, account)})
 }

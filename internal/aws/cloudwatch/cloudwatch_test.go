@@ -114,8 +114,8 @@ func TestKeep(t *testing.T) {
 	has("removed")
 }
 
-// A new stack's alarm about a silent poller is off. The first round turns it on; where there
-// is none within ten minutes, whoever looks then does, and has the alarm evaluated anew.
+// A new stack's alarm about a silent poller is off. The first round turns it on; where no round
+// comes within ten minutes, whoever looks then turns it on, and has the alarm evaluated anew.
 func TestSilence(t *testing.T) {
 	cfg := awstest.Config(awstest.StartMiniStack(t, false))
 	ctx, client := t.Context(), sdk.NewFromConfig(cfg)

@@ -13,7 +13,7 @@ import (
 // answer is what a function says to an event. Whoever delivers it reads body to its end,
 // or as far as it wants, and then calls end.
 type answer struct {
-	failed  bool // there is none
+	failed  bool // the function gave no answer
 	framed  bool // body begins with a prelude
 	body    io.Reader
 	trailer func() http.Header // known when body has ended

@@ -20,7 +20,7 @@
 // the platform's own come out as X-Amzn-Remapped-*. A stream that ends in error trailers, a
 // process that dies and a timeout break the client's connection, so that nobody takes the
 // answer for whole. The client's leaving is not told to the function, which runs on, unless
-// Options.TellLeave says so. An idle environment may be frozen (Options.Freeze).
+// Options.TellLeave is set. An idle environment may be frozen (Options.Freeze).
 //
 // # What is not
 //

@@ -302,7 +302,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// waitStopped waits until a process stands still, where the system has a file that says so.
+// waitStopped waits until a process stands still, where the system has a file that shows it.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()
 	var stat []byte

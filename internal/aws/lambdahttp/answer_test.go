@@ -95,7 +95,7 @@ func TestPrelude(t *testing.T) {
 			reply{status: 200, header: map[string]string{"Content-Type": "text/plain; charset=utf-8"}, body: "plain words"},
 		},
 		{
-			"informational answers are none",
+			"informational answers are left out",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Link", "</style.css>; rel=preload")
 				w.WriteHeader(http.StatusEarlyHints)
@@ -167,7 +167,7 @@ func TestPrelude(t *testing.T) {
 			},
 		},
 		{
-			"a status that is none",
+			"a status that HTTP does not have",
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(20) },
 			internalFault,
 		},

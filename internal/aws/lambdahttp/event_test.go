@@ -284,7 +284,7 @@ func TestMalformedEvents(t *testing.T) {
 		{"two bodies", `{"requestContext":{"http":{"method":"POST"}},"body":"a","body":"b"}`},
 		{"two bodies, one empty", `{"requestContext":{"http":{"method":"POST"}},"body":"a","Body":""}`},
 		{"wrong base64", `{"requestContext":{"http":{"method":"POST"}},"body":"a!","isBase64Encoded":true}`},
-		{"headers that are none", `{"requestContext":{"http":{"method":"POST"}},"headers":["a"]}`},
+		{"headers that are not an object", `{"requestContext":{"http":{"method":"POST"}},"headers":["a"]}`},
 		{"a path without a slash", `{"requestContext":{"http":{"method":"POST"}},"rawPath":"http://x.example/"}`},
 		{"a path with a wrong escape", `{"requestContext":{"http":{"method":"POST"}},"rawPath":"/%zz"}`},
 		{"a path with a control character", `{"requestContext":{"http":{"method":"POST"}},"rawPath":"/\n"}`},

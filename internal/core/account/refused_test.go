@@ -166,14 +166,14 @@ func TestPausesOfSome(t *testing.T) {
 		{"another tier", refuse(flex), of("priority", false), false},
 		{"the tier of another model", refuse(flex), account.Ask{Model: "n", Tier: "flex"}, false},
 		{"a throttle of a background request", refuse(background), of("", true), true},
-		{"is none of an interactive one", refuse(background), m, false},
+		{"does not block an interactive one", refuse(background), m, false},
 		{"an interactive request's is everyone's", refuse(throttle), of("", true), true},
 		{"both, each its own", refuse(background, throttle), m, true},
 		{"a bare one", refuse(short), of("", true), true},
-		{"is none of an interactive one either", refuse(short), m, false},
+		{"does not block an interactive one either", refuse(short), m, false},
 		{"two models of background requests", refuse(short, second), account.Ask{Model: "o", Background: true}, true},
 		{"are no word on the account", refuse(short, second), account.Ask{Model: "o"}, false},
-		{"one of each is none on it either", refuse(short, bare(1, "n")), account.Ask{Model: "o", Background: true}, false},
+		{"one of each does not block it either", refuse(short, bare(1, "n")), account.Ask{Model: "o", Background: true}, false},
 		{"a spent window is a spent window", refuse(window), m, true},
 	}
 	for _, tt := range tests {

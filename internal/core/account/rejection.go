@@ -137,7 +137,7 @@ func (r Rejection) Unreadable() bool {
 	return r.Kind == ClientFault && (r.Rule == WhyEncrypted || r.Rule == WhySignature)
 }
 
-// Rejected reports whether there is a rejection at all; the zero value is none.
+// Rejected reports whether there is a rejection at all; it is false for the zero value.
 func (r Rejection) Rejected() bool { return r.Kind != "" }
 
 // Settle decides what a provider's package had to leave open: a refusal for want of money

@@ -154,7 +154,7 @@ type State struct {
 	// account. It outlives the look, so that an older refusal that is folded late does not
 	// park an account which the look has shown to be in order.
 	RoomAt time.Time `json:"room_at,omitzero"`
-	// ReadAt is when the newest reading speaks of; zero when there was never one.
+	// ReadAt is the instant that the newest reading describes; zero when there was never one.
 	ReadAt time.Time `json:"read_at,omitzero"`
 	// LoadSeen is the count of placements that the newest reading can have taken into
 	// account; placements beyond it are load that no reading shows yet.

@@ -41,7 +41,7 @@ func (c Catalog) heldElsewhere(a account.Account) error {
 	return nil
 }
 
-// Named finds an account by name, or says that there is none.
+// Named finds an account by name; its error says that no account has it.
 func (c Catalog) Named(name string) (account.Account, error) {
 	a, ok := c.Account(name)
 	if !ok {

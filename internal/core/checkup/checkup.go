@@ -54,7 +54,7 @@ const (
 	// Settles is how long after the last sign of a request of ours its use may still show.
 	Settles = 15 * time.Minute
 	// leastQuiet is how long the account has to have been without requests of ours, between
-	// readings, before nothing having risen says something.
+	// readings, before it means something that nothing has risen.
 	leastQuiet = time.Hour
 	// leastRise is the smallest rise that counts: providers tell whole percents, and one of
 	// them may be rounding.

@@ -7,7 +7,7 @@
 // owner the plan, and says when to ask for the next token; a token that lies is refused by
 // the provider. Nothing here may ever let anybody in.
 //
-// A token that is none has no claims. A claim that is missing, or of another type than
+// A text that is not a JWT has no claims. A claim that is missing, or of another type than
 // expected, is dropped alone. The package has no clock and repeats no token in any error:
 // it has none to return.
 package claims
@@ -57,7 +57,7 @@ func Read(token string) (Token, bool) {
 }
 
 // text reads a claim that is a string; one that holds what no header or listing may show
-// is none.
+// counts as missing.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil || len(s) > maxText || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {

@@ -98,7 +98,7 @@ func TestReadGrok(t *testing.T) {
 		{"a team's", `{"principal_type":"Team","principal_id":"t","tier":1}`, "Team/t", "SuperGrok", ""},
 		{"the free plan", `{"principal_type":"User","principal_id":"p","tier":0}`, "User/p", "Free", ""},
 		{"without a tier", `{"principal_type":"User","principal_id":"p"}`, "User/p", "", ""},
-		{"tiers that are none", `{"tier":8}`, "", "", ""},
+		{"tiers that are not words", `{"tier":8}`, "", "", ""},
 		{"a negative tier", `{"tier":-1}`, "", "", ""},
 		{"a tier of another type", `{"tier":"5"}`, "", "", ""},
 		{"null", `{"tier":null}`, "", "", ""},

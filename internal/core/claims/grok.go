@@ -56,7 +56,7 @@ func GrokPrincipal(kind, id string) string {
 // Principal is the login's, by GrokPrincipal.
 func (g Grok) Principal() string { return GrokPrincipal(g.PrincipalType, g.PrincipalID) }
 
-// GrokPrincipalOf takes such a principal apart; both are empty when it is none.
+// GrokPrincipalOf takes such a principal apart; both are empty when it is not one.
 func GrokPrincipalOf(principal string) (kind, id string) {
 	kind, id, ok := strings.Cut(principal, "/")
 	if !ok {

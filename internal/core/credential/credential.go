@@ -61,7 +61,7 @@ type Credential struct {
 }
 
 // Scope is for whom at its provider a credential is used, as far as the credential alone
-// does not say so: a key may be good for several organizations, projects or workspaces. Each
+// does not say it: a key may be good for several organizations, projects or workspaces. Each
 // is the provider's id, and is empty where nothing is to be said. They are no secrets.
 type Scope struct {
 	Organization string `json:"organization,omitempty"`

@@ -17,7 +17,7 @@ func TestBurst(t *testing.T) {
 		want  []int
 		slack int
 	}{
-		{"equal but for headroom", []pick.Candidate{
+		{"equal except in headroom", []pick.Candidate{
 			candidate("a", fiveHour(0.20)), candidate("b", fiveHour(0.60)),
 		}, []int{40, 20}, 1},
 		{"three accounts", []pick.Candidate{

@@ -21,7 +21,7 @@ type Request struct {
 	// known to be larger than a limit; 0 asks there all the same.
 	Size       int64
 	Background bool
-	// Again: what an account refused lately is asked of it again, but for a Size.
+	// Again: what an account refused lately is asked of it again, except for a Size.
 	Again bool
 }
 

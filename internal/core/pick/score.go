@@ -17,7 +17,7 @@ import (
 const loadWeight = 0.2
 
 // closeCall is the step in which scores are compared: what differs by less is a tie.
-// Otherwise two accounts that are alike but for the second of their reset would not share,
+// Otherwise two accounts that differ only in the second of their reset would not share,
 // the same one taking every conversation until its readings move.
 const closeCall = 0.01
 

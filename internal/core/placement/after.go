@@ -39,7 +39,7 @@ func After(s Situation, at int, r account.Rejection) Plan {
 	switch r.Kind {
 	case account.Overload, account.ClientFault, account.Network, account.NotAnswered:
 		return handBack
-	default: // another account might not say so
+	default: // another account might not refuse it
 	}
 	if s.Owner != "" {
 		return s.owned(handBack, r, at)

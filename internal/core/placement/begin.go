@@ -302,7 +302,7 @@ func (s Situation) pickNew() Plan {
 		if p, ok := s.paused(); ok {
 			return p
 		}
-		return s.whatever().pickNew() // all that could serve it refuse it: let the provider say so
+		return s.whatever().pickNew() // every account that could serve it refuses it: the provider's refusal is the answer
 	}
 	return Plan{Step: Refuse, Refusal: s.nobody(), Decision: &d, Why: string(d.Reason)}
 }

@@ -146,7 +146,7 @@ func TestBegin(t *testing.T) {
 
 		{"a pinned conversation stays on a full account", pinnedTo(situation(read(1.0, 1.0), read(0, 0)), "marlow"), nil, serve("marlow", placement.Keep)},
 		{"an aside follows the pin and does not keep it", pinnedTo(situation(read(1.0, 1.0), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pins = false }, serve("marlow", placement.NoPin)},
-		{"an expired pin is none", pinnedTo(situation(read(0.9, 0.9), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pin.ExpiresAt = t0 }, serve("juniper", placement.New)},
+		{"an expired pin does not count", pinnedTo(situation(read(0.9, 0.9), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pin.ExpiresAt = t0 }, serve("juniper", placement.New)},
 		{"a pin that ends a nanosecond later holds", pinnedTo(situation(read(0.9, 0.9), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pin.ExpiresAt = t0.Add(1) }, serve("marlow", placement.Keep)},
 		{"draining moves nobody", pinnedTo(situation(read(0.2, 0.2), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Candidates[0].Account.Draining = true }, serve("marlow", placement.Keep)},
 		{"draining takes nobody new", situation(read(0.2, 0.2), read(0.9, 0.9)), func(s *placement.Situation) { s.Candidates[0].Account.Draining = true }, serve("juniper", placement.New)},
@@ -159,7 +159,7 @@ func TestBegin(t *testing.T) {
 		{"parked moves", pinnedTo(situation(parked(), read(0, 0)), "marlow"), nil, serve("juniper", placement.Move)},
 		{"removed moves", pinnedTo(situation(read(0, 0)), "gone"), nil, serve("marlow", placement.Move)},
 		{"a bound conversation does not move", pinnedTo(situation(spent(t0, t0.Add(time.Hour)), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Bound = true }, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), bound: true}},
-		{"nor when only its pin says so", pinnedTo(situation(spent(t0, t0.Add(time.Hour)), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pin.Bound = true }, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), bound: true}},
+		{"nor when only its pin is bound", pinnedTo(situation(spent(t0, t0.Add(time.Hour)), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Pin.Bound = true }, want{step: placement.Refuse, cause: placement.Exhausted, retry: t0.Add(time.Hour), bound: true}},
 		{"bound and parked needs the owner", pinnedTo(situation(parked(), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Bound = true }, want{step: placement.Refuse, cause: placement.NoAccount, bound: true, owners: 1}},
 		{"bound and removed is over", pinnedTo(situation(read(0, 0)), "gone"), func(s *placement.Situation) { s.Bound = true }, want{step: placement.Refuse, cause: placement.NoAccount, bound: true}},
 		{"a request that must stay is asked anyway", pinnedTo(situation(spent(t0, t0.Add(time.Hour)), read(0, 0)), "marlow"), func(s *placement.Situation) { s.Stay = true }, serve("marlow", placement.Keep)},
@@ -173,7 +173,7 @@ func TestBegin(t *testing.T) {
 		{"and does not lead to a spent account", pinnedTo(situation(lacking(spent(t0, t0.Add(time.Hour))), lacking(read(0.1, 0.1))), "marlow"), longContext, serve("juniper", placement.Move)},
 		{"a new conversation whose feature nobody has is picked for all the same", situation(lacking(read(0.5, 0.5)), lacking(read(0.1, 0.1))), longContext, serve("juniper", placement.New)},
 		{"where one lacks it and another pauses, the wait", situation(lacking(read(0.5, 0.5)), paused(t0, 12*time.Second)), longContext, want{step: placement.Refuse, cause: placement.Paused, retry: t0.Add(12 * time.Second)}},
-		{"where one lacks it and another is spent, the provider says so", situation(lacking(read(0.5, 0.5)), spent(t0, t0.Add(time.Hour))), longContext, serve("marlow", placement.New)},
+		{"where one lacks it and another is spent, the provider is asked", situation(lacking(read(0.5, 0.5)), spent(t0, t0.Add(time.Hour))), longContext, serve("marlow", placement.New)},
 		{"a pinned request too large for its account moves", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), large, serve("juniper", placement.Move)},
 		{"one that is not too large stays", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), func(s *placement.Situation) { large(s); s.Request.Size-- }, serve("marlow", placement.Keep)},
 		{"a bound one too large stays, and hears the provider", pinnedTo(situation(narrow, read(0.1, 0.1)), "marlow"), func(s *placement.Situation) { large(s); s.Bound = true }, serve("marlow", placement.Keep)},
@@ -382,7 +382,7 @@ func TestCanMove(t *testing.T) {
 		want bool
 	}{
 		{"another account is there", situation(read(0, 0), read(0.5, 0.5)), true},
-		{"there is none", situation(read(0, 0)), false},
+		{"no window was read", situation(read(0, 0)), false},
 		{"the other cools", situation(read(0, 0), spent(t0, t0.Add(time.Hour))), false},
 	}
 	for _, tt := range tests {

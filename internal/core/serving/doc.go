@@ -25,7 +25,7 @@
 //	quota     the old one is at the threshold or over it
 //
 // The mode is manual for reason order, what the owner did by hand to the list, and reorder
-// for all others: a change of the threshold is none of the list. An account is named as it
+// for all others: a change of the threshold does not change the list. An account is named as it
 // was then, also after it is gone.
 //
 // The first account that ever serves is no switch, since nobody served before. Neither is

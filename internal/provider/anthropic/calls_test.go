@@ -66,7 +66,7 @@ func TestRenewed(t *testing.T) {
 		{"a refresh token of null", 200, `{"access_token":"a","refresh_token":null,"expires_in":"3600"}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z expires=2027-03-04T11:00:00Z scopes=old"},
 		{"no life told", 200, `{"access_token":"a","refresh_token":"r"}`, "renewed access=new refresh=new issued=2027-03-04T10:00:00Z scopes=old"},
 		{"a life of nothing", 200, `{"access_token":"a","expires_in":0}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z scopes=old"},
-		{"a life that is none", 200, `{"access_token":"a","expires_in":"NaN"}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z scopes=old"},
+		{"a life that is not a number", 200, `{"access_token":"a","expires_in":"NaN"}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z scopes=old"},
 		{"a life beyond any", 200, `{"access_token":"a","expires_in":9223372037}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z expires=2028-03-04T10:00:00Z scopes=old"},
 		{"other members of other types", 200, `{"access_token":"a","expires_in":3600,"scope":["x"],"account":"?","organization":5}`, "renewed access=new refresh=old issued=2027-03-04T10:00:00Z expires=2027-03-04T11:00:00Z scopes=old"},
 

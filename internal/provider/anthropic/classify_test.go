@@ -52,7 +52,7 @@ func TestClassify(t *testing.T) {
 			[]string{"rejection kind=throttle code=rate_limit_error rule=throttle"}},
 		{"throttle by retry-after alone", sub, "claude-opus-5", 429, []string{"retry-after: 30"}, limited,
 			[]string{"rejection kind=throttle code=rate_limit_error rule=throttle until=2027-03-04T10:00:30Z"}},
-		{"unreadable retry-after is none", sub, "claude-opus-5", 429, []string{"retry-after: soon"}, limited,
+		{"unreadable retry-after is left out", sub, "claude-opus-5", 429, []string{"retry-after: soon"}, limited,
 			[]string{"rejection kind=bare code=rate_limit_error rule=bare"}},
 		{"bare without a body", sub, "claude-oldname-2", 429, nil, "", []string{"rejection kind=bare rule=bare"}},
 

@@ -11,7 +11,7 @@
 //
 // # Refusals
 //
-// What each published and each known refusal speaks of stands in one table, with its
+// What each published and each known refusal is about stands in one table, with its
 // sources: see refusals.go. Headers decide of rate limits and allowances.
 //
 // # Windows

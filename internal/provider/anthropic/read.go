@@ -33,7 +33,7 @@ type limitHeaders struct {
 // Read implements provider.Provider. It is about the headers alone: an answer with any
 // status may carry them.
 //
-// The answer counts as charged to paid extra usage when it says so, or when a plan
+// The answer counts as charged to paid extra usage when it states that, or when a plan
 // window is rejected while extra usage is allowed, since a request is then served from
 // that. On a 429 nothing was served; there the same headers only say that extra usage
 // would be spent, and Classify tells the refusal.
@@ -194,7 +194,7 @@ func (l limitHeaders) overage(extra account.WindowStatus, inUse bool) account.Ov
 
 func hasStatus(w account.WindowReading) bool { return w.Status != "" }
 
-// windowStatus reads a verdict; a word not known is none.
+// windowStatus reads a verdict; an unknown word gives no verdict.
 func windowStatus(value string) account.WindowStatus {
 	switch s := account.WindowStatus(strings.ToLower(value)); s {
 	case account.Allowed, account.Warning, account.Rejected:

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/wire/limits"
 )
 
-// row is one refusal that is known: what it looks like and what it speaks of. A field that
+// row is one refusal that is known: what it looks like and what it is about. A field that
 // is empty matches anything; of several rows the first that matches counts.
 type row struct {
 	status int
@@ -43,7 +43,7 @@ const (
 	theWorkspace
 )
 
-// refusals are the published and the known refusals, by what they speak of. Sources, all as
+// refusals are the published and the known refusals, by what they are about. Sources, all as
 // of 2026-11-30: the errors page of the API's documentation and that of Claude Code, the
 // error types of the official SDKs, and refusals that users have published. A window's
 // refusal is not here: headers show it (see spent). Many come under several statuses: no
@@ -107,8 +107,8 @@ var refusals = []row{
 }
 
 // extraUsages are refusals for want of paid extra usage, for whatever reason the request
-// needed it. An empty purse stops a request only because the plan's own window is spent,
-// where the headers say so.
+// needed it. An account without funds for it refuses a request only because the plan's own window is spent,
+// where the headers show that.
 var extraUsages = []row{
 	{phrase: "you're out of extra usage", kind: account.Entitlement, rule: "out-of-extra-usage", of: theOwnFeature},
 	{phrase: "third-party apps now draw from your extra usage", kind: account.Entitlement, rule: "third-party-client", of: theThirdParty},

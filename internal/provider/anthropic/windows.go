@@ -52,7 +52,7 @@ func scoped(window, scope, included string) string {
 	}
 }
 
-// lengthName names a window by a length such as 5h or 30d; empty when it is none.
+// lengthName names a window by a length such as 5h or 30d; empty when the text is not a length.
 func lengthName(length string) string {
 	unit := time.Duration(0)
 	switch {

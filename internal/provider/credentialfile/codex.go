@@ -53,7 +53,7 @@ func readCodex(members map[string]json.RawMessage) (Login, error) {
 	id, _ := claims.ReadChatGPT(text(tokens["id_token"]))
 	user, workspace, plan := first(token.User, id.User), first(token.Workspace, id.Workspace), first(token.Plan, id.Plan)
 	if beside := strings.TrimSpace(text(tokens["account_id"])); workspace == "" && isSafe(beside) && !strings.HasPrefix(beside, "org-") {
-		workspace = beside // an organization's id is none of a workspace
+		workspace = beside // an organization's id is not a workspace's
 	}
 	if workspace == "" {
 		return Login{}, errCodexWhose

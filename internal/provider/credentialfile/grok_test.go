@@ -122,7 +122,7 @@ func TestReadGrokRefuses(t *testing.T) {
 		{"a token with a newline", grokFile(map[string]any{"key": "EXAMPLE\nX-Evil: 1"}), "not written the way"},
 		{"the user blocked", grokFile(map[string]any{"user_blocked_reason": "abuse EXAMPLE"}), "blocked the user"},
 		{"the team blocked", grokFile(map[string]any{"principal_type": "Team", "team_blocked_reasons": []string{"EXAMPLE"}}), "blocked the team"},
-		{"an expiry that is none", grokFile(map[string]any{"expires_at": "soon"}), "no instant"},
+		{"an expiry that is not an instant", grokFile(map[string]any{"expires_at": "soon"}), "no instant"},
 		{"an expiry in microseconds", grokFile(map[string]any{"expires_at": 1788549574000000}), "no instant"},
 		{"two logins, none of the CLI's own", file(map[string]any{
 			"https://auth.x.ai::a": entry(map[string]any{"oidc_client_id": "a"}), "https://auth.x.ai::b": entry(map[string]any{"oidc_client_id": "b"}),
@@ -130,7 +130,7 @@ func TestReadGrokRefuses(t *testing.T) {
 	})
 }
 
-// refusal is a file that holds no login, and a part of the sentence that says so.
+// refusal is a file that holds no login, and a part of the sentence that refuses it.
 type refusal struct{ name, file, want string }
 
 func refuses(t *testing.T, cases []refusal) {

@@ -41,7 +41,7 @@ func (f Failure) Body(d provider.Dialect) []byte {
 }
 
 // Event is an event that ends a stream of the dialect as one that failed; nil where the
-// dialect is none of ours.
+// dialect is unknown here.
 //
 // In Messages that is error. In Responses it is response.failed: Codex does not heed an event
 // error; the SDKs raise a member error of any event's data, so it has that too. In Chat

@@ -234,7 +234,7 @@ func (c *refused) tooMany() account.Rejection {
 }
 
 // tooLarge is the refusal of a request that alone is more than a limit, so that no waiting
-// helps: its message says so, or the budget of tokens was refused while it was full. The zero
+// helps: its message states it, or the budget of tokens was refused while it was full. The zero
 // Rejection means that it is not.
 func (c *refused) tooLarge() account.Rejection {
 	limit, _ := count(c.Header.Get(bucketPrefix + "Limit-Tokens"))
@@ -269,7 +269,7 @@ func (c *refused) until() (time.Time, bool) {
 	return c.failure.wait(c.At)
 }
 
-// forbidden is a 403 of which nothing is known. It speaks of what the credential may do more
+// forbidden is a 403 of which nothing is known. It is about what the credential may do more
 // often than of what the client wrote, which is refused under 400.
 func (c *refused) forbidden() account.Rejection {
 	if c.Request.Role != provider.Inference {

@@ -103,7 +103,7 @@ func TestClassify(t *testing.T) {
 		{"bare", sub, "gpt-5.5", 429, nil, `Error`, []string{"rejection kind=bare rule=bare"}},
 		{"bare without a body", key, "gpt-5.5", 429, nil, "", []string{"rejection kind=bare rule=bare"}},
 		{"bare in so many words", key, "gpt-5.5", 429, nil, limited, []string{"rejection kind=bare code=rate_limit_exceeded rule=bare"}},
-		{"unreadable retry-after is none", sub, "gpt-5.5", 429, []string{"retry-after: soon"}, "", []string{"rejection kind=bare rule=bare"}},
+		{"unreadable retry-after is left out", sub, "gpt-5.5", 429, []string{"retry-after: soon"}, "", []string{"rejection kind=bare rule=bare"}},
 
 		// time-value-parsing: of two budgets the exhausted one's
 		{"tokens exhausted", key, "gpt-5.5", 429, []string{"r-remaining-requests: 59", "r-reset-requests: 1s", "r-remaining-tokens: 0", "r-reset-tokens: 6m0s"}, limited,

@@ -130,7 +130,7 @@ func (l lookedLimit) windows(id, name string, r provider.Reply) []planWindow {
 	return out
 }
 
-// minutes gives a length in seconds as headers have it; empty when it is none.
+// minutes gives a length in seconds as headers have it; empty when the text is not a length.
 func minutes(seconds number) string {
 	n, ok := limits.Fraction(string(seconds))
 	if !ok || n > maxMinutes*60 {

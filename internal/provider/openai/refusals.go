@@ -7,7 +7,7 @@ import (
 	"holdfast/internal/core/account"
 )
 
-// row is one refusal that is known: what it looks like and what it speaks of. A field that
+// row is one refusal that is known: what it looks like and what it is about. A field that
 // is empty matches anything; of several rows the first that matches counts.
 type row struct {
 	status int
@@ -38,7 +38,7 @@ const (
 )
 
 // refusals are the published and the known refusals of the API and of the plans' backend, by
-// what they speak of: the money, the credential, what the credential may do, the provider,
+// what they are about: the money, the credential, what the credential may do, the provider,
 // the request. Rate limits and a plan's allowance are not here: what these mean, headers
 // decide (see judge). Sources, all as of 2026-11-30: the error codes guide of the API's
 // documentation; the enum of codes in the official SDKs (ResponseError); help article

@@ -122,7 +122,7 @@ func role(method, path string) provider.Role {
 }
 
 // isBackground recognizes the work that Codex does beside its session: the writing of
-// memories. A compaction is none, since the session's next step waits for it, and neither
+// memories. A compaction is not such work, since the session's next step waits for it, and neither
 // is a review, which the user typed.
 func isBackground(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(h.Get("X-Openai-Subagent")), "memory_consolidation") || isTrue(h.Get("X-Openai-Memgen-Request"))

@@ -24,7 +24,7 @@ func sessionOf(h http.Header, f body.Facts) (id, source string) {
 	return "", ""
 }
 
-// isCodex reports whether a request comes from Codex: it says so as originator
+// isCodex reports whether a request comes from Codex: it names itself as originator
 // (codex_cli_rs, codex_exec, codex_vscode, codex-tui, Codex Desktop) or in its User-Agent,
 // or it has one of the headers that only Codex sends.
 func isCodex(h http.Header) bool {

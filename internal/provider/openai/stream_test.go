@@ -158,7 +158,7 @@ func TestEventUsage(t *testing.T) {
 			{"", `{"model":"gpt-5.5","choices":[{"delta":{"role":"assistant"}}],"usage":null}`}, {"", `{"model":"gpt-5.5","choices":[{"delta":{"content":"x"}}]}`},
 			{"", `{"model":"gpt-5.5","choices":[],"usage":{"prompt_tokens":1200,"prompt_tokens_details":{"cached_tokens":1024},"completion_tokens":450}}`}, {"", `[DONE]`},
 		}, provider.Usage{Model: "gpt-5.5", Input: 176, CacheRead: 1024, Output: 450}},
-		{"chat that speaks of usage", []event{{"", `{"model":"gpt-5.5","choices":[{"delta":{"content":"\"usage\":{\"prompt_tokens\":9}"}}]}`}}, provider.Usage{Model: "gpt-5.5"}},
+		{"chat that mentions usage", []event{{"", `{"model":"gpt-5.5","choices":[{"delta":{"content":"\"usage\":{\"prompt_tokens\":9}"}}]}`}}, provider.Usage{Model: "gpt-5.5"}},
 		{"other events", []event{opened, {"response.output_text.delta", `{"response":{"model":"x","usage":{"output_tokens":99}}}`}}, provider.Usage{Model: "gpt-5.5"}},
 		{"unreadable", []event{opened, {"response.completed", `{"response":`}}, provider.Usage{Model: "gpt-5.5"}},
 	} {

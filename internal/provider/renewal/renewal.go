@@ -123,7 +123,7 @@ func NoAccess() error {
 }
 
 // Renew gives the login its new tokens at the instant of the answer. What the grant left
-// out is kept, but for the life of the access token: the old one's says nothing of the
+// out is kept, except the life of the access token: the old one's says nothing of the
 // new one's, which is unknown unless told.
 func (g Grant) Renew(old credential.Credential, at time.Time) credential.Credential {
 	next := old
@@ -150,7 +150,7 @@ func codesOf(a answer) []string {
 		}
 	}
 	var name dialect.Text
-	_ = json.Unmarshal(a.Error, &name) // an object is none
+	_ = json.Unmarshal(a.Error, &name) // an object is not a name
 	add(name)
 	var inner struct {
 		Code dialect.Text `json:"code"`
@@ -163,7 +163,7 @@ func codesOf(a answer) []string {
 	return list
 }
 
-// token takes a token in; one that could not go out in a header is none.
+// token takes a token in; one that could not go out in a header counts as missing.
 func token(t dialect.Text) credential.Secret {
 	s := strings.TrimSpace(string(t))
 	if len(s) > maxToken || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {

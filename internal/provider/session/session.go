@@ -87,7 +87,7 @@ const (
 )
 
 // ID makes one spelling of an id wherever it was found. Only UUIDs are known to mean the
-// same in either case. A text too long to be an id is none.
+// same in either case. A text that is too long for an id names no session.
 func ID(text string) string {
 	text = strings.TrimSpace(text)
 	switch {

@@ -163,7 +163,7 @@ func (c *config) credits(at time.Time) credits {
 	return out
 }
 
-// instant reads an RFC 3339 time with any fraction; zero when it is none.
+// instant reads an RFC 3339 time with any fraction; zero when the text is not a time.
 func instant(t text, at time.Time) time.Time {
 	if _, err := time.Parse(time.RFC3339, string(t)); err != nil {
 		return time.Time{}

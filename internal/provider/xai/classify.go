@@ -87,7 +87,7 @@ func (c *refused) unpaid(name string) account.Rejection {
 }
 
 // freeUsage is the refusal of a free plan whose rolling day of one model is used up. What
-// was used first comes back first, so the reset is none that could be told; a request
+// was used first comes back first, so there is no single reset to tell; a request
 // without a model blocks none.
 func (c *refused) freeUsage() account.Rejection {
 	r := rule(account.ModelWindow, "free-usage")

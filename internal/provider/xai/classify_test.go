@@ -93,7 +93,7 @@ func TestClassify(t *testing.T) {
 		{"the team's limit with a wait", key, "grok-4.6", 429, []string{"retry-after: 12"}, `{"error":"Too many requests for team t and model m."}`, []string{"rejection kind=throttle rule=team-limit per-model until=2027-03-04T10:00:12Z"}},
 		{"ceilings alone tell no end", key, "grok-4.6", 429, []string{"x-ratelimit-limit-requests: 8300", "x-ratelimit-remaining-requests: 8300"}, `{"code":"resource-exhausted"}`,
 			[]string{"rejection kind=throttle code=resource-exhausted rule=throttle per-model"}},
-		{"an unreadable wait is none", key, "grok-4.6", 429, []string{"retry-after: soon"}, "", []string{"rejection kind=bare rule=bare"}},
+		{"an unreadable wait is left out", key, "grok-4.6", 429, []string{"retry-after: soon"}, "", []string{"rejection kind=bare rule=bare"}},
 
 		// client-fault-punishes-accounts
 		{"422", key, "grok-4.6", 422, nil, `{"error":"Failed to deserialize the JSON body"}`, []string{"rejection kind=client rule=client"}},

@@ -90,7 +90,7 @@ func (p Provider) Looked(n int, r provider.Reply) (account.Reading, error) {
 }
 
 // refusedCall says what a refused call means, without the server's own words. Only a
-// status 7 that speaks of bad credentials is about the token: 16 has come for good ones
+// status 7 that names bad credentials is about the token: 16 has come for good ones
 // too, since it is not settled whether this way takes the tokens of logins at all.
 func refusedCall(e *StatusError) error {
 	if e.Code == 7 && strings.Contains(strings.ToLower(e.Message), "bad-credentials") {

@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/core/account"
 )
 
-// row is one refusal that is known: what it looks like and what it speaks of. A field that
+// row is one refusal that is known: what it looks like and what it is about. A field that
 // is empty matches anything; of several rows the first that matches counts.
 type row struct {
 	// code is the failure's code, or what stands in it before a colon.
@@ -27,7 +27,7 @@ type row struct {
 	of subject
 }
 
-// subject is what a row speaks of beyond its kind.
+// subject is what a row is about beyond its kind.
 type subject int
 
 const (
@@ -50,7 +50,7 @@ var (
 	missing   = []int{http.StatusNotFound}
 )
 
-// refusals are the published and the known refusals, by what they speak of. Sources, all as
+// refusals are the published and the known refusals, by what they are about. Sources, all as
 // of 2026-11-30: the debugging page of the API's documentation, which names a status for
 // each trouble and few codes; gRPC's codes, which the servers pass on; refusals that users
 // of the API and of the Grok CLI have published. 403 alone says nothing: an expired token,

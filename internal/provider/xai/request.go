@@ -128,7 +128,7 @@ func isBeside(h http.Header, names []string) bool {
 // and never made up here, so such an account serves the Grok CLI alone. The list of models
 // is not guarded so.
 //
-// A key serves the whole API, except where it would speak of the account itself or make
+// A key serves the whole API, except where a request is about the account itself or make
 // secrets for it: those paths are nobody's.
 func (Provider) Serves(kind account.Kind, path string, h http.Header, _ provider.Request) bool {
 	if kind != account.Subscription {

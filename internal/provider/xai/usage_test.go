@@ -55,7 +55,7 @@ func TestUsageCaptures(t *testing.T) {
 		} else if got := told(t, r, c.Recorded); got != want[c.Name] {
 			t.Errorf("%s: got %s, want %s", c.Name, got, want[c.Name])
 		}
-		// An answer that is cut off anywhere is none.
+		// An answer that is cut off anywhere is refused.
 		for n := range len(strings.TrimRight(string(c.Body), "\n")) {
 			if r, err := xai.Usage(c.Body[:n], c.Recorded); err == nil {
 				t.Fatalf("%s: the first %d bytes gave %+v, want an error", c.Name, n, r)
@@ -214,7 +214,7 @@ func TestUsageGRPC(t *testing.T) {
 		{"refused", fromHex(t, grpcRefused), ""},
 		{"refused behind a message", join(frame(0, message(float(1, 50), weekly)), frame(0x80, []byte("grpc-status: 4\r\n"))), ""},
 		{"a trailer without a status", join(frame(0, message(weekly)), frame(0x80, []byte("x: y\r\n"))), ""},
-		{"a status that is none", join(frame(0, message(weekly)), frame(0x80, []byte("grpc-status: fine\r\n"))), ""},
+		{"a status that is not a number", join(frame(0, message(weekly)), frame(0x80, []byte("grpc-status: fine\r\n"))), ""},
 		{"no reset", join(frame(0, message(float(1, 50), member(8, varint(1, 2)...))), ok), ""},
 		{"a reset of 0", join(frame(0, message(float(1, 50), member(8, join(varint(1, 2), member(3))...))), ok), ""},
 		{"a reset before the year 1", join(frame(0, message(float(1, 50), member(5, stamp(math.MaxUint64)...))), ok), ""},

@@ -13,7 +13,7 @@
 //
 // A name is what someone called the conversation: a session id, a prompt_cache_key, the
 // owner's own word. A name gives the same key wherever it was found; UUIDs are the same
-// name in either case, and blank space is none. A fingerprint never equals a name.
+// name in either case, and blank space is not a name. A fingerprint never equals a name.
 //
 // A sub-agent, an agent within a session, is a conversation of its own; its parent is
 // its session's.

@@ -427,7 +427,7 @@ func priority(h http.Header) (string, bool) {
 }
 
 // background reports whether the request yields to interactive traffic. A client key's
-// mark or the client's own header says so; a known client's marks only where the owner
+// mark or the client's own header makes it one; a known client's marks only where the owner
 // chose to heed them.
 func (x *exchange) background() bool {
 	asked, _ := priority(x.r.Header)

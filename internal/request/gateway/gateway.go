@@ -66,7 +66,7 @@ type Options struct {
 	// Renew returns a credential of a later generation than held, which has expired or was
 	// refused: another process's where one is stored, else a renewed one, stored before it is
 	// returned. An error that wraps refresh.ErrOwner means that only the owner can go on and that
-	// the account says so; any other, that it may go well later. Nil where logins are not
+	// the account's state records that; any other error means that a later renewal may succeed. Nil where logins are not
 	// renewed here.
 	Renew func(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error)
 	// Transport carries attempts; nil makes one for Limits.

@@ -351,7 +351,7 @@ func containsAny(s string, parts ...string) bool {
 	return false
 }
 
-// await polls until done says so; what it waits for comes from another goroutine.
+// await polls until done returns true; what it waits for comes from another goroutine.
 func (b *bench) await(what string, done func() bool) {
 	b.t.Helper()
 	deadline := time.After(10 * time.Second)

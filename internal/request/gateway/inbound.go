@@ -66,7 +66,7 @@ func (x *exchange) authenticate() bool {
 	return ok
 }
 
-// unknownKey is why a text that has a client key's form is none.
+// unknownKey is why a text in the form of a client key is refused.
 const unknownKey = "this one is not known here: it was revoked, or made for another gateway"
 
 // whatCame says what a client showed in place of a client key. It repeats nothing of that.

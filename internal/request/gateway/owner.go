@@ -29,7 +29,7 @@ type named struct {
 	// tool, which may look like an object's id, stand too; or it is an item of a client that
 	// lets nothing be stored.
 	perhaps bool
-	// model: it is the request's model. An account that does not have it says so, and another
+	// model: it is the request's model. An account that does not have it refuses it, and another
 	// one is asked.
 	model bool
 }
@@ -236,7 +236,7 @@ type objects struct {
 	found  []provider.Object
 	// writes are those under way that note objects of this answer, ours and other answers'.
 	writes []*noting
-	// page reads a page of a listing; nil where the answer is none. keep is that of its objects.
+	// page reads a page of a listing; nil where the answer is not one. keep is that of its objects.
 	page *page.Reader
 	keep time.Duration
 }

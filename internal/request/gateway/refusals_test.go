@@ -9,7 +9,7 @@ import (
 )
 
 // TestRefusalsSayNotToRetry is field case should-retry: at every route, with a provider or
-// before one is known, what does not pass by itself says so.
+// before one is known, a refusal that does not pass by itself has X-Should-Retry: false.
 func TestRefusalsSayNotToRetry(t *testing.T) {
 	b := newBench(t, "marlow")
 	wrong := http.Header{"Authorization": {"Bearer " + flip(b.key)}}

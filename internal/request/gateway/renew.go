@@ -14,7 +14,7 @@ import (
 const hostChanged = "host-changed"
 
 // credentialFor returns the credential to ask candidate i with: one that is known to have
-// expired is renewed before it is sent. The rejection says why there is none.
+// expired is renewed before it is sent. Where it returns none, the rejection says why.
 func (x *exchange) credentialFor(i int) (credential.Credential, account.Rejection, error) {
 	c := x.sit.Candidates[i]
 	cred, ok, err := x.credentialOf(c.Account.ID, c.State.Generation)
@@ -40,7 +40,7 @@ func (x *exchange) credentialFor(i int) (credential.Credential, account.Rejectio
 
 // credentialAfter returns another credential to ask candidate i with, once, after the one
 // used was refused: the store's where that is newer, else a renewed one. The rejection says
-// why there is none; its kind is Unrenewed where there may be one later.
+// why it returns none; its kind is Unrenewed where a later attempt may return one.
 func (x *exchange) credentialAfter(i int, used credential.Credential) (credential.Credential, account.Rejection) {
 	if newer, ok := x.newerCredential(x.sit.Candidates[i].Account.ID, used); ok {
 		if !newer.Expired(x.g.now()) || !x.renewable(i, newer) {
@@ -98,7 +98,7 @@ func (x *exchange) renew(i int, held credential.Credential) (credential.Credenti
 }
 
 // withoutAnswer is what the client hears where it would be handed an upstream's answer and
-// there is none that it may see.
+// no such answer may reach it.
 func (x *exchange) withoutAnswer() provider.Refusal {
 	if r, ok := x.comesBack(); ok {
 		return r

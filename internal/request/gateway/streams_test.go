@@ -244,7 +244,7 @@ func TestUpstreamFallsSilent(t *testing.T) {
 	<-b.up.Requests()[0].Left()
 }
 
-// A platform that ends requests at a deadline says so beforehand: the client hears an
+// A platform that ends requests at a deadline announces it: the client hears an
 // error event, or an error, and never a clean end.
 func TestTimeIsUp(t *testing.T) {
 	b := newBench(t, "marlow")

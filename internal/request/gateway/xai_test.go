@@ -92,7 +92,7 @@ func TestGrokSessions(t *testing.T) {
 	}
 }
 
-// A subscription serves the client that tells its version, and says so to others.
+// A subscription serves the client that tells its version, and other clients are told that.
 func TestGrokSubscriptionServesItsOwnClient(t *testing.T) {
 	b := grokBench(t, "bracken")
 	for name, a := range map[string]ask{

@@ -16,7 +16,7 @@ import (
 // with what to do.
 //
 // A lost key file cannot be made again: what was sealed with it is lost too. Whoever has
-// sealed values and finds no file should therefore say so and not call this.
+// sealed values and finds no file should therefore return an error and not call this.
 func LoadOrCreate(path string) ([KeySize]byte, error) {
 	key, err := load(path)
 	if !errors.Is(err, fs.ErrNotExist) {

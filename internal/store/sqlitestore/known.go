@@ -13,7 +13,7 @@ type known struct {
 	bytes   int
 }
 
-// fact is a record, or that there is none.
+// fact is a record, or the knowledge that no record exists.
 type fact struct {
 	record store.Record
 	there  bool

@@ -187,7 +187,7 @@ func (p *process) tell(line string) {
 func (p *process) wait() string {
 	p.in.Close()
 	rest, _ := io.ReadAll(p.lines)
-	_ = p.cmd.Wait() // a role that is refused says so
+	_ = p.cmd.Wait() // a role that is refused reports it
 	return string(rest)
 }
 

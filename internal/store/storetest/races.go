@@ -144,7 +144,7 @@ type answer struct {
 }
 
 // model says what a single record does when calls come one after the other. The state is
-// the store.Record; a revision and count of 0 mean that there is none.
+// the store.Record; a revision and count of 0 mean that no record exists.
 var model = porcupine.Model{
 	Init: func() any { return store.Record{} },
 	Step: func(state, input, output any) (bool, any) {

@@ -198,7 +198,7 @@ func absent(t *testing.T, b store.Backend, key store.Key) {
 	}
 }
 
-// same compares records, but for DeleteAfter, which is not read back.
+// same compares records, except DeleteAfter, which is not read back.
 func same(t *testing.T, what string, got, want store.Record) {
 	t.Helper()
 	if words(got) != words(want) {

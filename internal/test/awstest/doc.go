@@ -5,7 +5,7 @@
 // condition keys that it lacks; a stack can be deployed there, and its functions run.
 //
 // tools.sh installs both, and the SAM CLI, in the folder that HOLDFAST_TEST_TOOLS names.
-// Without it a test that asks for one is skipped, and says so. deploy-local.sh deploys the
+// Without it a test that asks for one is skipped with a message. deploy-local.sh deploys the
 // stack for a person to try, and lines.py prints what to paste after a deployment.
 // engine.sh sees to a container engine for `sam local`, with an image made here.
 //

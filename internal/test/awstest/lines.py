@@ -24,7 +24,7 @@ A client key, which is KEY below:
 
   {line("ClientKey")}
 
-Accounts, of which there are none yet in a new stack:
+A new stack has no accounts yet. To add one:
 
   holdfast account add NAME --provider anthropic --key-env ANTHROPIC_API_KEY --table {outputs["TableName"]}
 

@@ -75,7 +75,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a date without a time", "2026-07-31T15:09:25Z", "2026-07-31", "read recorded"},
 		{"no answer", "\n\nHTTP", "\nHTTP", ""},
 		{"another protocol", "HTTP/2", "HTTP/3", "HTTP/1.1 or HTTP/2"},
-		{"a status that is none", "429", "42x", "no status"},
+		{"a status that is not a number", "429", "42x", "no status"},
 		{"headers that break off", "\n\n{\"a\":1}\n\nb", "", "read headers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

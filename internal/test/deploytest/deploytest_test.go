@@ -74,7 +74,7 @@ func TestEveryMetricHasAnAlarmAndEveryReaderAMetric(t *testing.T) {
 	}
 }
 
-// Without one of its readers, or with one more that is wrong, it would say so.
+// Without one of its readers, or with one more that is wrong, the check would fail.
 func TestMismatches(t *testing.T) {
 	all := readers(t)
 	without := func(drop func(deploytest.Reader) bool) []deploytest.Reader {

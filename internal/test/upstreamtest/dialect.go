@@ -16,9 +16,9 @@ type dialect struct {
 	good Script
 	// aside answers a known account's other requests; nil means that there is no such path.
 	aside func(*Request) Script
-	// probe answers those without a credential; nil means that there is none.
+	// probe answers those without a credential; nil means that the dialect has no probe.
 	probe func(*Request) Script
-	// unknown refuses a credential that is none, nowhere there is no such path.
+	// unknown refuses a credential that is not known, nowhere a path that does not exist.
 	unknown, nowhere Script
 	// token is the path of the token endpoint; refresh reads the refresh token out of a
 	// request to it; granted and reused answer.

@@ -111,7 +111,7 @@ func Unspaced() Mod {
 	})
 }
 
-// Gzip compresses the body, flushing with every part, and says so: the provider does so
+// Gzip compresses the body, flushing with every part, and names the coding: the provider does so
 // for a client that accepts it, error bodies included. Put it before ByteWise.
 func Gzip() Mod {
 	return func(a *Answer) {

@@ -102,7 +102,7 @@ func Throttled(retryAfter time.Duration) Script {
 	}
 }
 
-// KeyThrottled is an API key over its input tokens a minute, with the headers that say so.
+// KeyThrottled is an API key over its input tokens a minute, with the headers that show it.
 func KeyThrottled(retryAfter time.Duration) Script {
 	return func(r *Request) Answer {
 		a := Failed(http.StatusTooManyRequests, simulate.Failure{

@@ -73,7 +73,7 @@ func start(ctx context.Context, args ...string) (*process, error) {
 
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // killed: the status says so
+	_ = p.cmd.Wait() // it was killed, which its exit status shows
 }
 
 // cpu is the processor time the process has used, from the kernel's accounting in

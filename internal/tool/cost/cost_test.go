@@ -82,7 +82,7 @@ func TestPrices(t *testing.T) {
 	seen := map[cost.Item]bool{}
 	for _, p := range cost.Prices {
 		if seen[p.Item] || p.USD <= 0 || p.Free < 0 || !strings.HasPrefix(p.Source, "https://aws.amazon.com/") {
-			t.Errorf("got %+v, want each item once, with a price and the page that says so", p)
+			t.Errorf("got %+v, want each item once, with a price and the page that names it", p)
 		}
 		seen[p.Item] = true
 		if got := cost.PriceOf(p.Item); got != p {

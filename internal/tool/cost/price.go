@@ -28,7 +28,7 @@ type Price struct {
 	// Free is how many units of each month are not charged. It is of the whole AWS account,
 	// not of a holdfast alone.
 	Free float64
-	// Source is the page that says so.
+	// Source is the page that names the price.
 	Source string
 }
 

@@ -161,12 +161,12 @@ func (c Caller) now() time.Time {
 func (c Caller) request(ctx context.Context, call provider.Call, baseURL string, sent *sending) (*http.Request, error) {
 	target, err := url.Parse(call.URL)
 	if err != nil {
-		return nil, errors.New("its URL is none") // the parser's words repeat it
+		return nil, errors.New("its URL is not valid") // the parser's words repeat it
 	}
 	if baseURL != "" {
 		base, err := url.Parse(baseURL)
 		if err != nil {
-			return nil, errors.New("the account's base URL is none")
+			return nil, errors.New("the account's base URL is not valid")
 		}
 		target.Scheme, target.Host = base.Scheme, base.Host
 	}

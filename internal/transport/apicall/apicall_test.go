@@ -180,7 +180,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// listen accepts one connection, says so, and nothing on it.
+// listen accepts one connection, reports that it did, and writes nothing to it.
 func listen(t *testing.T, accepted func()) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

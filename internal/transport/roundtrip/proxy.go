@@ -34,7 +34,7 @@ func ProxyAnswered(_ context.Context, proxy *url.URL, _ *http.Request, resp *htt
 // ProxyError reports that a request which goes through a proxy had no answer. Its text names
 // the proxy, and never the user or the password in the proxy's URL.
 type ProxyError struct {
-	// Proxy is its host and port; empty where what the environment names is none.
+	// Proxy is its host and port; empty where the environment names no valid proxy.
 	Proxy string
 	// Status is that of the proxy's refusal; 0 where it did not refuse.
 	Status int

@@ -7,7 +7,7 @@
 // the server did not take it:
 //
 //   - over HTTP/1, where not a byte of it was written to a reused connection;
-//   - over HTTP/2, where the server says so: its GOAWAY leaves the request's stream out, or
+//   - over HTTP/2, where the server reports it: its GOAWAY leaves the request's stream out, or
 //     it refuses the stream (RFC 9113, sections 6.8 and 8.7). Then it is sent once more.
 //
 // A request without a body, whose method only reads (GET, HEAD), is sent again as net/http

@@ -87,7 +87,7 @@ func (s *server) take(r *bufio.Reader) (*http.Request, error) {
 	return req, err
 }
 
-// breaksOff answers requests that say so, and takes others and closes without an answer.
+// breaksOff answers requests that ask for an answer, and takes others and closes without an answer.
 func breaksOff(s *server, c net.Conn) {
 	in := bufio.NewReader(c)
 	for {

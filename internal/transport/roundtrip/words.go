@@ -12,8 +12,8 @@ import (
 )
 
 // InOurWords returns an error of net/http's transport, or of reading an answer, that says in
-// our own words what happened. net/http's repeat what came, such as a status line that is
-// none, and what came may hold the account's secret. The error that was is still wrapped.
+// our own words what happened. The errors of net/http repeat what came, such as a malformed
+// status line, and that may hold the account's secret. The original error stays wrapped.
 func InOurWords(err error) error {
 	if err == nil {
 		return nil

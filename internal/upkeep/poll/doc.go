@@ -33,7 +33,7 @@
 // # One at a time
 //
 // A lease makes one round at a time of all processes that share a store; who does not get it
-// says so and does nothing. Clocks are set before the first look, so that a process that
+// reports that and does nothing. Clocks are set before the first look, so that a process that
 // dies in a round does not ask again a minute later. Turns run beside each other, each with
 // a bound and a recover of its own: an account that is slow, or makes the program panic,
 // keeps no other waiting. What a round did not come to is due in the next.

@@ -37,14 +37,14 @@ const (
 
 // Round makes a round, unless one is running or began a short while ago. An error says that
 // there was none, or that what it found could not be written down; trouble with single
-// accounts is in the Report. It returns soon after ctx ends, but for a token that is being
+// accounts is in the Report. It returns soon after ctx ends, unless a token is being
 // exchanged by then.
 func (p *Poller) Round(ctx context.Context) (Report, error) {
 	return p.round(ctx, false)
 }
 
-// RoundOfAll makes a round that asks everybody whatever their clocks say, but for those who
-// are backed off from. It waits for one that is running, and says so by waiting.
+// RoundOfAll makes a round that asks everybody whatever their clocks say, except those who
+// are backed off from. It calls waiting before it waits for a round that is running.
 func (p *Poller) RoundOfAll(ctx context.Context, waiting func()) (Report, error) {
 	patience, cancel := context.WithTimeout(ctx, waitFor)
 	defer cancel()

@@ -338,7 +338,7 @@ func TestFaultOutsideOfTurns(t *testing.T) {
 	}
 }
 
-// TestRoundOfAll asks whom a round leaves alone, but for those who are backed off from.
+// TestRoundOfAll asks whom a round leaves alone, except those who are backed off from.
 func TestRoundOfAll(t *testing.T) {
 	b := newBench(t)
 	good, bad := b.login(account.Anthropic, "good"), b.login(account.Anthropic, "bad")

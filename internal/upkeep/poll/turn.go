@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// lookWithin bounds one call, and turnWithin all that is done about one account, but for a
+	// lookWithin bounds one call, and turnWithin all that is done about one account, except a
 	// token that is being exchanged, which is awaited.
 	lookWithin = 10 * time.Second
 	turnWithin = 40 * time.Second
@@ -215,7 +215,7 @@ func (r *running) renew(ctx, process context.Context, t *turn) error {
 		return errors.New("too little of the round's time is left")
 	}
 	next, err := r.Refresher.Renew(ctx, t.Account, t.credential)
-	if errors.Is(err, refresh.ErrOwner) { // the account is parked or ends by now, and the report is to say so
+	if errors.Is(err, refresh.ErrOwner) { // the account is parked or ends by now, and the report must show it
 		if view, err := r.Store.Read(ctx, store.Query{States: []account.ID{t.Account.ID}}); err == nil {
 			t.State = view.States[t.Account.ID]
 		}

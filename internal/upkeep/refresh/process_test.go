@@ -129,7 +129,7 @@ func renewAtOnce(r *refresh.Refresher, v vault.Vault, c *clock, a account.Accoun
 	return strings.Join(words, " ")
 }
 
-// holding stops at a write, says so, and never goes on.
+// holding stops at a write, reports that it did, and never goes on.
 type holding struct {
 	store.Backend
 	where string

@@ -3,7 +3,7 @@
 //
 // Providers take a refresh token once. Whoever sends it a second time is refused, and some
 // providers then revoke the whole login, the winner's new tokens included. Therefore
-// exactly one process of all that share a store may send a token, and it says so in the
+// exactly one process of all that share a store may send a token, and it records that in the
 // store before it does.
 //
 // # One renewal
@@ -22,7 +22,7 @@
 // is backed off from. The answer was lost: the same process reads again and sends once
 // more at once, since providers forgive that for a short while. Refused for good: the
 // token's keyed hash is remembered, and it is never sent again. The access token beside it
-// goes on until it ends or is refused, and the account's state says so from now on (Ending);
+// goes on until it ends or is refused, and the account's state records that from now on (Ending);
 // then the account is parked.
 // A mark whose writer is known to be gone, having been a process of this machine, is taken
 // over at once; one whose writer is silent, when it is old by the clock AND this process
@@ -169,7 +169,7 @@ func New(o Options) (*Refresher, error) {
 
 // Renew returns a credential of a later generation than held's, which expired, was refused
 // (held.Refused() then) or is due: another process's where one is stored, else one that it renews. It returns
-// soon after ctx ends, but for a token that was sent by then: what becomes of that is
+// soon after ctx ends, unless a token was sent by then: the outcome of that is
 // awaited, for the sake of the others. The error wraps ErrOwner or ErrTransient.
 func (r *Refresher) Renew(ctx context.Context, a account.Account, held credential.Credential) (credential.Credential, error) {
 	// Requests come in numbers: one after the other, each would wait as long again.

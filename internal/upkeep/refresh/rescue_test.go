@@ -77,7 +77,7 @@ func TestRescue(t *testing.T) {
 	}
 }
 
-// What was truly lost says so, and does so at once: the issuer forgives nothing. While the
+// Where the login is truly lost, the refresher reports it at once: the issuer forgives nothing. While the
 // access token lives, the account goes on.
 func TestRescueOfALostLogin(t *testing.T) {
 	b := begin(t, issuertest.Options{}, nil)

@@ -13,8 +13,8 @@
 // counts as absent.
 //
 // Read takes a body of any content type: JSON is what begins like it, and of a form it reads
-// the model. It says where a model could not be told, which is another thing than that there
-// is none: on a path that two providers share the model decides which of them gets the body.
+// the model. It says where a model could not be read, which differs from a body without
+// a model: on a path that two providers share the model decides which of them gets the body.
 //
 // # Words
 //

@@ -189,7 +189,7 @@ func (s *scanner) member(name []byte, i, depth int) int {
 }
 
 // modelMember scans a model. Parsers take the first one, the last one, or none where there are
-// two, so which one is meant cannot be told. A null is none, as it is to the providers.
+// two, so which one is meant cannot be told. A null is not a model, to the providers either.
 func (s *scanner) modelMember(i, depth int) int {
 	before, first := s.model, s.at(i)
 	s.model, i = s.str(i, depth)

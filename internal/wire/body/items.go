@@ -48,7 +48,7 @@ func (s *scanner) carries(name []byte, i int) {
 	var has content
 	switch string(name) {
 	case "role", "status", "summary", "phase", "call_id", "name", "namespace", "server_label", "created_by", "container_id":
-		return // labels: they stand beside a content, and are none
+		return // labels: they stand beside the content and are not content
 	case "content":
 		if s.at(i) != 'n' {
 			has = hasSaid

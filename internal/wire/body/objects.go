@@ -34,7 +34,7 @@ func (s *scanner) note(to *[][]byte, i int, prefixes []string) {
 	}
 }
 
-// noteAll keeps the ids in the array at i, up to the first element that is none.
+// noteAll keeps the ids in the array at i, up to the first element that is not an id.
 func (s *scanner) noteAll(to *[][]byte, i int, prefixes []string) {
 	if s.at(i) != '[' {
 		return

@@ -35,7 +35,7 @@ const (
 )
 
 // parse lists the codings that values of Content-Encoding name, in the order in which
-// they were applied. The identity coding is none.
+// they were applied. The identity coding is left out.
 func parse(values []string) ([]string, error) {
 	var codings []string
 	for _, value := range values {

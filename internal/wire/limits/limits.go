@@ -63,7 +63,7 @@ func RetryAfter(h http.Header, at time.Time) (time.Time, bool) {
 	return at.Add(longest), told
 }
 
-// sentAt is the instant of the answer by its sender's clock, where it says so.
+// sentAt is the instant of the answer by its sender's clock, where the answer has a date.
 func sentAt(h http.Header, at time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		return date

@@ -20,7 +20,7 @@ const maxText = 4 << 10
 type Origin struct{ Scheme, Host, Prefix string }
 
 // Lead is a link that leads to the origin, where it is one to a path below under; otherwise
-// it is returned as it is. A link without a host keeps to none.
+// it is returned as it is. A link without a host gets the prefix and no host.
 func (o Origin) Lead(text, under string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.User != nil || !strings.HasPrefix(u.EscapedPath(), under+"/") {

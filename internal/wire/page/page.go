@@ -9,7 +9,7 @@ package page
 import "encoding/json"
 
 // maxText bounds a string that is kept, in bytes as they are written. A longer one is left
-// out: no id and no cursor is.
+// out: no id and no cursor is as long.
 const maxText = 2 << 10
 
 // data is the member with the objects, and id the member of each that names it.

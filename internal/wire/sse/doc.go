@@ -6,7 +6,7 @@
 // 9.2 ("Server-sent events"): lines end with LF, CRLF or CR, in any mixture; a data field
 // may have a space behind its colon, or none, and may come many times in an event; lines
 // that begin with a colon, and fields other than event and data, say nothing here; an
-// event without data is none; what follows the last blank line is none either. It also
+// block without data is not an event; what follows the last blank line is not one either. It also
 // knows when a stream stands between two events, where a comment could be put in.
 //
 // It looks at bytes alone, so it does not matter where chunks begin and end, and what is

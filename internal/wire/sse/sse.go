@@ -30,7 +30,7 @@ const (
 	inField                // in the field's name
 	behind                 // right behind the colon: a space here does not count
 	inValue                // in the value
-	inComment              // in a line that says nothing, or a field's name that is none of ours
+	inComment              // in a line that says nothing, or in the name of a field that is not read
 )
 
 type field uint8

@@ -141,7 +141,7 @@ func unreadable(err error) error {
 	var file config.SharedConfigLoadError
 	switch {
 	case errors.As(err, &role):
-		return says(err, "an AWS profile assumes a role as profile %s, and there is none of that name: check source_profile in ~/.aws/config", role.Profile)
+		return says(err, "an AWS profile assumes a role as profile %s, which does not exist: check source_profile in ~/.aws/config", role.Profile)
 	case errors.As(err, &profile):
 		return says(err, "there is no AWS profile %s: set AWS_PROFILE to one of yours; aws configure list-profiles shows them", profile.Profile)
 	case errors.As(err, &code):

@@ -162,7 +162,7 @@ func TestErrors(t *testing.T) {
 		{"NoSSOSession", "sso", untagged, "the AWS SSO session of profile sso has ended, or there was none: aws sso login --profile sso"},
 		{"NoSSOToken", "legacy", untagged, "the AWS SSO session of profile legacy has ended, or there was none: aws sso login --profile legacy"},
 		{"RoleOverSSO", "role", untagged, "aws sso login --profile role"},
-		{"RoleOfNobody", "orphan", untagged, "assumes a role as profile gone, and there is none of that name"},
+		{"RoleOfNobody", "orphan", untagged, "assumes a role as profile gone, which does not exist"},
 		{"AsksForCode", "mfa", untagged, "this AWS profile asks for an MFA code"},
 		{"Program", "program", untagged, "the credential_process of AWS profile program gave no credentials"},
 	} {
