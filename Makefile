@@ -94,7 +94,7 @@ quick: fmt vet ## Format, vet and the tests that need Go alone, in about a minut
 	echo "$$(grep -c -e '^--- PASS' "$$log") tests passed; $$(grep -c -e '^ *--- SKIP' "$$log" || true) need a stand-in for AWS or real clients: make test"
 
 .PHONY: test
-test: quick tidy lint validate unit e2e ## Everything CI runs but sam-local (needs Go, Node and Python)
+test: quick tidy lint validate unit e2e ## Everything CI runs except sam-local (needs Go, Node and Python)
 
 .PHONY: tidy
 tidy: ## Fail where go.mod or go.sum is not what `go mod tidy` writes

@@ -81,7 +81,7 @@ var floors = []string{
 	"docs", "e2e",
 }
 
-// floorOf is a package's place in floors; -1 is none.
+// floorOf is a package's place in floors; it is -1 for a package on no floor.
 func floorOf(path string) int {
 	rest, ours := strings.CutPrefix(path, "holdfast/internal/")
 	if !ours {

@@ -25,17 +25,18 @@ type named struct {
 	kind     string        // what its id is of, in words
 	key      string        // object.Key of its id
 	record   object.Record // as read; zero when nobody knows whose it is
-	// perhaps: it stands in a body with a history, where a model's words for a client's own
-	// tool, which may look like an object's id, stand too; or it is an item of a client that
-	// lets nothing be stored.
+	// perhaps: it may not name an object. The body that names it has a history, which may hold
+	// a model's arguments for a client's own tool, and those may look like an object's id; or
+	// it is an item of a client that has nothing stored.
 	perhaps bool
 	// model: it is the request's model. An account that does not have it refuses it, and another
 	// one is asked.
 	model bool
 }
 
-// nameObjects finds the objects that the request names. Where only their owner can tell
-// which provider it is for, each that it may be for is asked in its own words.
+// nameObjects finds the objects that the request names. Where only the owner of an object can
+// show which provider the request is for, the names are read as each possible provider spells
+// them.
 func (x *exchange) nameObjects(byOwner bool) {
 	names := []account.Provider{x.name}
 	if byOwner {
@@ -58,7 +59,8 @@ func (x *exchange) nameObjects(byOwner bool) {
 	}
 }
 
-// objectKeys are the keys of owners to read; none where no object is named.
+// objectKeys are the keys of the records of owners to read. The list is empty where the
+// request names no object.
 func (x *exchange) objectKeys() []string {
 	var keys []string
 	if x.req.Upload {
@@ -77,8 +79,8 @@ func (x *exchange) objectKeys() []string {
 	return keys
 }
 
-// asked are the accounts whose states may matter: those of the provider, and of every other
-// one that the owner of an object may turn out to be at.
+// asked are the accounts whose states may matter: those of the provider, and those of every
+// other provider that may have one of the named objects.
 func (x *exchange) asked() []account.ID {
 	ids := x.config.ids[x.name]
 	added := map[account.Provider]bool{x.name: true}
@@ -91,8 +93,9 @@ func (x *exchange) asked() []account.ID {
 	return ids
 }
 
-// findOwner takes in whose the named objects are. That of the first one decides, or of the
-// first that is surely one where there is any; the provider says what comes first.
+// findOwner chooses the owner that decides which account serves: the owner of the first named
+// object that surely is one, else the owner of the first that may be one. The provider fixes
+// the order of the names.
 func (x *exchange) findOwner(records map[string]object.Record) {
 	now := x.g.now()
 	if x.req.Upload {
@@ -121,10 +124,11 @@ func (x *exchange) findOwner(records map[string]object.Record) {
 	}
 }
 
-// uploadsKey is what the record goes by of where the client key's uploads go.
+// uploadsKey is the key of the record of the account that the client key's uploads go to.
 func (x *exchange) uploadsKey() string { return object.UploadsKey(x.name, x.key.ID) }
 
-// uploadsTo is the account that the client key's uploads go to; empty for none.
+// uploadsTo is the account that the client key's uploads go to; empty where no record of one
+// is live.
 func (x *exchange) uploadsTo() account.ID {
 	if !x.uploads.Live(x.g.now()) {
 		return ""
@@ -133,8 +137,8 @@ func (x *exchange) uploadsTo() account.ID {
 }
 
 // secureUploads notes that the client key's uploads go to candidate i from now on, before the
-// first one is sent there: others may be on their way. It is false where another process
-// chose an account before us.
+// first one is sent there, since other uploads may be under way. It is false where another
+// process chose an account before this one.
 func (x *exchange) secureUploads(ctx context.Context, i int) (won bool, err error) {
 	a, now := x.sit.Candidates[i].Account, x.g.now()
 	if !x.req.Upload || x.owner.Account != "" || x.who.Key != "" {
@@ -168,9 +172,9 @@ func (x *exchange) secureUploads(ctx context.Context, i int) (won bool, err erro
 	return x.sit.Uploads == a.ID || x.sit.Sent > 0, nil
 }
 
-// twoOwners says that the request names what is on two accounts, of which none can serve it;
-// empty where that is not so. What may be no name of an object counts for nothing, and so do
-// accounts that share what they have.
+// twoOwners is the message that the request names objects on two accounts, so that neither can
+// serve it; empty where that is not the case. A name that may not be an object's does not
+// count, and two accounts that share their objects count as one.
 func (x *exchange) twoOwners() string {
 	accounts, states := x.config.accounts[x.name], make([]account.State, len(x.sit.Candidates))
 	index := func(id account.ID) int {
@@ -200,8 +204,8 @@ func (x *exchange) twoOwners() string {
 	return ""
 }
 
-// usedObjects touches the records of objects that candidate i's good answer is about, and
-// forgets the one that is gone by it.
+// usedObjects touches the records of the objects that candidate i's good answer is about, and
+// removes the record of an object that the request deleted.
 func (x *exchange) usedObjects(i int, a *answer) {
 	if a.resp.StatusCode >= 300 || len(x.named) == 0 {
 		return
@@ -227,7 +231,7 @@ func (x *exchange) usedObjects(i int, a *answer) {
 	}
 }
 
-// objects notes whose the objects are that an answer reports.
+// objects records the owners of the objects that an answer names.
 type objects struct {
 	x      *exchange
 	i      int
@@ -256,8 +260,8 @@ func (o *objects) begin(x *exchange, i int, a *answer) {
 	}
 }
 
-// listed takes bytes of a page of a listing, and notes the cursor in it as soon as it is
-// whole: the client may ask for the next one at once.
+// listed takes bytes of a page of a listing, and records the owner of its cursor as soon as the
+// page is whole, since the client may ask for the next page at once.
 func (o *objects) listed(p []byte) {
 	if o.page == nil {
 		return
@@ -349,7 +353,8 @@ func (x *exchange) knows(key string) bool {
 const (
 	// maxTold bounds the objects that are remembered to be noted.
 	maxTold = 4096
-	// toldFor is how long. A client that polls hears of the same objects again and again.
+	// toldFor is how long they are remembered. A client that polls gets the same objects again
+	// and again.
 	toldFor = time.Hour
 )
 
@@ -388,15 +393,15 @@ func (o *objectsTold) forget(key string) {
 	delete(o.at, key)
 }
 
-// unowned reports whether the request surely names objects and nobody knows whose any is.
+// unowned reports whether the request surely names objects, and the owner of none is known.
 func (x *exchange) unowned() bool {
 	return x.owner.Account == "" && slices.ContainsFunc(x.named, x.surely)
 }
 
-// surely reports whether a request names an object for sure.
+// surely reports whether a name surely is an object's of the request's provider.
 func (x *exchange) surely(n named) bool { return n.provider == x.name && !n.perhaps && !n.model }
 
-// unownedSays tells what to do about an object that nobody knows the owner of.
+// unownedSays is the message that says what to do about an object whose owner is not known.
 func (x *exchange) unownedSays() string {
 	var names []string
 	for _, c := range x.sit.Candidates {
@@ -409,13 +414,13 @@ func (x *exchange) unownedSays() string {
 }
 
 // notAllowed says that an object is on an account that the client key may not use. It names no
-// account: a key for some is not told of others.
+// account: whoever has a key for some accounts must not learn the names of others.
 func (x *exchange) notAllowed() string {
 	return fmt.Sprintf("what it names is on an account that the client key %q may not use. Show the client key that made it; `holdfast key list` tells which accounts each may use.", x.key.Name)
 }
 
-// noOwner says why the owner of what a request names cannot serve it, ever or until the
-// person who owns the account does something.
+// noOwner is the message that says why the account that has a named object cannot serve the
+// request: it never can, or not before the person who owns the account does something.
 func (x *exchange) noOwner(r placement.Refusal) string {
 	if len(r.Owner) == 0 {
 		of := func(n named) bool { return n.record.Account == x.owner.Account }

@@ -41,7 +41,7 @@ func TestProxyIsNamed(t *testing.T) {
 		"refuses":          {answers("HTTP/1.1 403 EXAMPLE\r\nContent-Length: 0\r\n\r\n"), "refused to connect (status 403)"},
 		"wants a password": {answers("HTTP/1.1 407 EXAMPLE\r\nContent-Length: 0\r\n\r\n"), "another user name and password (status 407)"},
 		"closes":           {answers(""), "the connection was closed before the answer was whole"},
-		"is not HTTP":      {answers("EXAMPLE\r\n\r\n"), "no answer in HTTP came"},
+		"is not HTTP":      {answers("EXAMPLE\r\n\r\n"), "what it sent is not an HTTP answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := url.Parse(strings.Replace(c.proxy, "://", "://EXAMPLE:hunter2@", 1))

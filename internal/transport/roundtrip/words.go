@@ -39,19 +39,19 @@ func words(err error) string {
 	)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "it was given up"
+		return "the request was cancelled"
 	case errors.As(err, &proxy):
 		return proxy.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "its name is not found"
+		return "no host has its name"
 	case errors.As(err, &dns):
-		return "its name could not be looked up"
+		return "its host name could not be looked up"
 	case errors.As(err, &slow) && slow.Timeout():
 		return "it took too long"
 	case errors.As(err, &verify), errors.As(err, &unknown):
 		return "its certificate is not trusted (SSL_CERT_FILE names those that are)"
 	case errors.As(err, &record):
-		return "it does not speak TLS"
+		return "what it sent is not TLS"
 	case errors.As(err, &number) && errors.As(err, &op):
 		return op.Op + ": " + number.Error()
 	case errors.As(err, &number):
@@ -63,5 +63,5 @@ func words(err error) string {
 	for next := err; next != nil; next = errors.Unwrap(next) {
 		inner = next
 	}
-	return fmt.Sprintf("no answer in HTTP came (%T)", inner)
+	return fmt.Sprintf("what it sent is not an HTTP answer (%T)", inner)
 }

@@ -20,15 +20,15 @@ func TestInOurWords(t *testing.T) {
 		err  error
 		want string
 	}{
-		{context.Canceled, "it was given up"},
+		{context.Canceled, "the request was cancelled"},
 		{context.DeadlineExceeded, "it took too long"},
-		{&net.DNSError{Name: "api.example", IsNotFound: true}, "its name is not found"},
-		{&net.DNSError{Name: "api.example", IsTemporary: true}, "its name could not be looked up"},
+		{&net.DNSError{Name: "api.example", IsNotFound: true}, "no host has its name"},
+		{&net.DNSError{Name: "api.example", IsTemporary: true}, "its host name could not be looked up"},
 		{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, "dial: connection refused"},
 		{fmt.Errorf("read: %w", syscall.ECONNRESET), "connection reset by peer"},
 		{io.EOF, "the connection was closed before the answer was whole"},
 		{fmt.Errorf("x: %w", io.ErrUnexpectedEOF), "the connection was closed before the answer was whole"},
-		{errors.New("malformed HTTP response \"EXAMPLE\""), "no answer in HTTP came (*errors.errorString)"},
+		{errors.New("malformed HTTP response \"EXAMPLE\""), "what it sent is not an HTTP answer (*errors.errorString)"},
 	} {
 		got := roundtrip.InOurWords(c.err)
 		if got.Error() != c.want || !errors.Is(got, c.err) {
@@ -61,7 +61,7 @@ func TestMalformedHeadIsNotRepeated(t *testing.T) {
 			t.Errorf("%q: got an answer", head)
 			continue
 		}
-		if got := roundtrip.InOurWords(err).Error(); strings.Contains(got, "EXAMPLE") || !strings.HasPrefix(got, "no answer in HTTP came") {
+		if got := roundtrip.InOurWords(err).Error(); strings.Contains(got, "EXAMPLE") || !strings.HasPrefix(got, "what it sent is not an HTTP answer") {
 			t.Errorf("%q: got %q", head, got)
 		}
 	}

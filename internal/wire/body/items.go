@@ -1,17 +1,17 @@
 package body
 
-// maxItems bounds the stored items that are told of one body. All of them are on one account,
-// so a few tell which.
+// maxItems bounds the ids of stored items that are kept of one body. All of the items are on one
+// account, so a few ids are enough to find it.
 const maxItems = 8
 
-// item is an element of a Responses API's input, as far as it tells whether the provider is
-// to take its content from what it has stored.
+// item is an element of a Responses API's input, as far as is needed to see whether it refers
+// to content that the provider has stored.
 type item struct {
 	id, kind span
 	has      content
 }
 
-// content says what an item carries beside its labels.
+// content is the set of the kinds of content that an item has beside its labels.
 type content uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	hasMore                          // anything else
 )
 
-// itemMember scans a member of an item that is passed over otherwise.
+// itemMember scans a member of an item that no other scan reads.
 func (s *scanner) itemMember(name []byte, i, depth int) int {
 	if string(name) == "type" {
 		s.item.kind, i = s.str(i, depth)
@@ -43,7 +43,7 @@ func (s *scanner) restOfItem(name []byte, i, depth int) int {
 	return s.skip(i, depth)
 }
 
-// carries notes what the value at i, of the member by the name given, adds to the item.
+// carries adds to the item the kind of content that the value at i of the named member is.
 func (s *scanner) carries(name []byte, i int) {
 	var has content
 	switch string(name) {
@@ -92,8 +92,8 @@ func (s *scanner) empty(i int) bool {
 	return false
 }
 
-// keepItem keeps the id of the item that was scanned, where only what is stored has its
-// content.
+// keepItem keeps the id of the item that was scanned, where the item itself has no content, so
+// that the provider must take it from what it has stored.
 func (s *scanner) keepItem() {
 	if s.item.id == (span{}) || len(s.items) == maxItems || !s.isStored() {
 		return
@@ -132,8 +132,8 @@ func (s *scanner) isStored() bool {
 	return it.has == 0
 }
 
-// hasPrefix reports whether an id begins as those do that a provider gives an item: with
-// small letters and a '_', such as rs_, msg_, fc_ and ig_.
+// hasPrefix reports whether an id begins with small letters and a '_', such as rs_, msg_, fc_
+// and ig_, as the ids do that a provider gives to items.
 func hasPrefix(id []byte) bool {
 	for i, c := range id {
 		if c == '_' {
@@ -146,7 +146,7 @@ func hasPrefix(id []byte) bool {
 	return false
 }
 
-// copies are the ids as strings that hold no reference to the body.
+// copies returns the ids as strings that do not keep the body in memory.
 func copies(spans [][]byte) []string {
 	if len(spans) == 0 {
 		return nil

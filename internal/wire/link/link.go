@@ -1,8 +1,8 @@
 // Package link changes one member of a JSON document as it passes by: a link, which a client
 // would follow with its secret to another host.
 //
-// It holds back the value of that member alone, and of a bounded length; all else passes on
-// as it comes, byte for byte. It never judges whether a document is valid.
+// It holds back the value of that member alone, up to a bounded length. Every other byte passes
+// on as it comes. It never judges whether a document is valid.
 package link
 
 import (
@@ -16,11 +16,11 @@ import (
 // passed on as it is.
 const maxText = 4 << 10
 
-// Origin is where links are to lead: scheme, host and what stands before every path there.
+// Origin is where links must lead: a scheme, a host, and a prefix of every path there.
 type Origin struct{ Scheme, Host, Prefix string }
 
-// Lead is a link that leads to the origin, where it is one to a path below under; otherwise
-// it is returned as it is. A link without a host gets the prefix and no host.
+// Lead returns the link to the same path at the origin, where text is a link to a path below
+// under; it returns any other text unchanged. A link without a host gets the prefix and no host.
 func (o Origin) Lead(text, under string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.User != nil || !strings.HasPrefix(u.EscapedPath(), under+"/") {
@@ -54,8 +54,8 @@ type Reader struct {
 	held                 bool   // the string is the member's value
 }
 
-// New returns a reader of src in which every string that is the value of a member called name,
-// at whatever depth, is what change makes of it.
+// New returns a reader of src. In every member called name, at whatever depth, whose value is a
+// string, change(value) stands in the place of the value.
 func New(src io.Reader, name string, change func(string) string) *Reader {
 	return &Reader{src: src, name: `"` + name + `"`, change: change}
 }

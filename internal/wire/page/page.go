@@ -1,15 +1,15 @@
-// Package page reads a page of a listing as it passes by in chunks and keeps what leads to
-// the pages beside it: some members of the document, and the ids of the first and the last
-// object in its data. A page has up to ten thousand objects, so nothing else is kept.
+// Package page reads a page of a listing as it passes by in chunks. It keeps the cursors to the
+// next and the previous page: some members of the document, and the ids of the first and the
+// last object in its data. A page has up to ten thousand objects, so nothing else is kept.
 //
-// It never judges whether a document is valid, and never says what a member means: that is
-// for the provider's package.
+// It never judges whether a document is valid, and does not know what a member means: the
+// provider's package does.
 package page
 
 import "encoding/json"
 
-// maxText bounds a string that is kept, in bytes as they are written. A longer one is left
-// out: no id and no cursor is as long.
+// maxText bounds a string that is kept, in bytes as the document writes them. A longer one is
+// left out: it is neither an id nor a cursor.
 const maxText = 2 << 10
 
 // data is the member with the objects, and id the member of each that names it.
