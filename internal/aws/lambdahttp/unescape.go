@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	requestbody "holdfast/internal/wire/body"
 )
 
 var (
@@ -26,7 +28,7 @@ func unescape(b []byte, from int) (text []byte, end int, err error) {
 			// written behind a byte that does not stand for itself is written over later.
 			x := binary.LittleEndian.Uint64(b[r:])
 			binary.LittleEndian.PutUint64(b[w:], x)
-			m := special(x)
+			m := requestbody.Special(x)
 			if m == 0 {
 				r, w = r+8, w+8
 				continue
@@ -58,19 +60,6 @@ func unescape(b []byte, from int) (text []byte, end int, err error) {
 			r, w = r+n, w+utf8.EncodeRune(b[w:r+n], char)
 		}
 	}
-}
-
-const (
-	ones = 0x0101010101010101
-	tops = 0x8080808080808080
-)
-
-// special marks, by its top bit, the lowest byte of x that does not stand for itself. Bytes
-// above that one may be marked without cause, because the subtractions borrow.
-func special(x uint64) uint64 {
-	quote := x ^ ones*'"'
-	slash := x ^ ones*'\\'
-	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
 }
 
 // stops are the bytes that do not stand for themselves.

@@ -58,15 +58,7 @@ func (Provider) Renewed(old credential.Credential, r provider.Reply) (credential
 	}
 	next := grant.Renew(old, r.At)
 	if c, ok := claims.ReadChatGPT(grant.Access.Reveal()); ok {
-		if !c.ExpiresAt.IsZero() {
-			next.ExpiresAt = c.ExpiresAt
-		}
-		if !c.IssuedAt.IsZero() {
-			next.IssuedAt = c.IssuedAt
-		}
-		if next.Principal == "" {
-			next.Principal = c.Principal()
-		}
+		next = renewal.Claimed(next, c.IssuedAt, c.ExpiresAt, c.Principal())
 	}
 	return next, nil
 }

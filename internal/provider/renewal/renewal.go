@@ -140,6 +140,22 @@ func (g Grant) Renew(old credential.Credential, at time.Time) credential.Credent
 	return next
 }
 
+// Claimed returns a renewed login with what the claims of its new access token say: when the
+// token was issued and when it ends, each zero where it is not claimed, and whose it is, where
+// the login did not name a principal before.
+func Claimed(next credential.Credential, issuedAt, expiresAt time.Time, principal string) credential.Credential {
+	if !expiresAt.IsZero() {
+		next.ExpiresAt = expiresAt
+	}
+	if !issuedAt.IsZero() {
+		next.IssuedAt = issuedAt
+	}
+	if next.Principal == "" {
+		next.Principal = principal
+	}
+	return next
+}
+
 // codesOf are the words for an error: error as a string, its code and type, and a code
 // beside it.
 func codesOf(a answer) []string {

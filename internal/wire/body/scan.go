@@ -76,10 +76,10 @@ const (
 	tops = 0x8080808080808080
 )
 
-// special marks, by its top bit, the lowest byte of x that cannot stand in a string as
+// Special marks, by its top bit, the lowest byte of x that cannot stand in a string as
 // it is: a quote, a backslash or a control character. Bytes above that one may be marked
 // without cause, because the subtractions borrow.
-func special(x uint64) uint64 {
+func Special(x uint64) uint64 {
 	quote := x ^ ones*'"'
 	slash := x ^ ones*'\\'
 	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
@@ -92,7 +92,7 @@ func (s *scanner) text(i int) (end int, escaped bool) {
 	d := s.data
 	for {
 		if i+8 <= len(d) {
-			m := special(binary.LittleEndian.Uint64(d[i:]))
+			m := Special(binary.LittleEndian.Uint64(d[i:]))
 			if m == 0 {
 				i += 8
 				continue
