@@ -73,6 +73,8 @@ var registry = []Setting{
 		func(s *Settings) *[]string { return &s.DefaultModels }),
 	toggle("yield_known_background", "true", "titles, summaries, suggestions and other work that a known client does beside a session, and that nobody waits for, yield too",
 		func(s *Settings) *bool { return &s.YieldKnownBackground }),
+	origins("allowed_origins", "", "pages that a browser lets read answers",
+		func(s *Settings) *[]string { return &s.AllowedOrigins }),
 	priceList("prices", "", "prices of models that the list in the program lacks, or has wrong, for `holdfast usage`",
 		func(s *Settings) *[]usage.Price { return &s.Prices }),
 }

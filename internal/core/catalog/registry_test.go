@@ -61,6 +61,7 @@ func TestSetAllows(t *testing.T) {
 		{"weight model", "weight_model", "3", func(s catalog.Settings) any { return s.WeightModel }, 3.0},
 		{"patterns", "expensive_models", "*fable*, claude-opus-?", func(s catalog.Settings) any { return s.ExpensiveModels }, []string{"*fable*", "claude-opus-?"}},
 		{"no pattern", "default_models", "", func(s catalog.Settings) any { return s.DefaultModels }, []string{}},
+		{"origins", "allowed_origins", "https://App.example.com/, http://localhost:5173,https://app.example.com", func(s catalog.Settings) any { return s.AllowedOrigins }, []string{"https://app.example.com", "http://localhost:5173"}},
 		{"price", "prices", " gpt-5.5*=1.25/0.125/1.25/10, x=0/0/0/0", func(s catalog.Settings) any { return s.Prices }, []usage.Price{{Model: "gpt-5.5*", Input: 1.25, CacheRead: 0.125, CacheWrite: 1.25, Output: 10}, {Model: "x"}}},
 		{"switch", "yield_known_background", "true", func(s catalog.Settings) any { return s.YieldKnownBackground }, true},
 	}

@@ -31,5 +31,6 @@ type Settings struct {
 	ExpensiveModels      []string      // expensive_models: patterns
 	DefaultModels        []string      // default_models: patterns
 	YieldKnownBackground bool          // yield_known_background
+	AllowedOrigins       []string      // allowed_origins: of browsers' pages, as those send them
 	Prices               []usage.Price // prices: the owner's own
 }

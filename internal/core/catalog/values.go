@@ -3,6 +3,7 @@ package catalog
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -237,3 +238,31 @@ func priceList(name, fallback, about string, field func(*Settings) *[]usage.Pric
 }
 
 const mostPrices = 50
+
+// origins is a setting of browsers' origins.
+func origins(name, fallback, about string, field func(*Settings) *[]string) Setting {
+	return Setting{
+		Name: name, Default: fallback, About: about,
+		Range: `up to 20 origins between commas, each SCHEME://HOST or SCHEME://HOST:PORT without a path, such as "https://app.example.com,http://localhost:5173", or "" for none`,
+		parse: func(s *Settings, text string) bool {
+			var list []string
+			for item := range strings.SplitSeq(text, ",") {
+				if strings.TrimSpace(item) == "" {
+					continue
+				}
+				origin, ok := parseOrigin(item)
+				if !ok || len(origin) > 2*longestText || len(list) == mostOrigins {
+					return false
+				}
+				if !slices.Contains(list, origin) {
+					list = append(list, origin)
+				}
+			}
+			*field(s) = list
+			return true
+		},
+		show: func(s Settings) string { return strings.Join(*field(&s), ",") },
+	}
+}
+
+const mostOrigins = 20

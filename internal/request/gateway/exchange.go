@@ -25,6 +25,7 @@ import (
 	"holdfast/internal/store"
 	"holdfast/internal/transport/forward"
 	"holdfast/internal/wire/body"
+	"holdfast/internal/wire/browser"
 )
 
 // exchange is one request and its answer.
@@ -90,11 +91,21 @@ func newExchange(g *Gateway, w http.ResponseWriter, r *http.Request) *exchange {
 type answerWriter struct {
 	http.ResponseWriter
 	status int
+	// page asked, and may read the answer; granted is a preflight that may go on. Both are nil
+	// for whoever is not a browser's allowed page.
+	page, granted *browser.Request
 }
 
 func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		browser.Strip(w.Header())
+		switch {
+		case w.granted != nil:
+			w.granted.Grant(w.Header())
+		case w.page != nil:
+			w.page.Mark(w.Header())
+		}
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
@@ -201,6 +212,9 @@ func (x *exchange) serve() {
 		return
 	}
 	x.route = rt
+	if x.forBrowser() {
+		return
+	}
 	switch rt.Kind {
 	case route.Nowhere:
 		x.refuse(notFound())
