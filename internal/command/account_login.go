@@ -305,7 +305,7 @@ func (c *cli) beginRenewal(ctx context.Context, d *data, id account.ID, next sto
 		fresh := next
 		fresh.Refused, fresh.Revision = stored.Refused, stored.Revision
 		if open := stored.Spending; open != nil && open.Generation >= generation {
-			return nil // a server renews the new login already, and sees to all of this
+			return nil // a server renews the new login already, and does all of this
 		}
 		if next.Spending != nil { // an answer was lost: the account's renewal goes on from there
 			spending := *next.Spending

@@ -57,7 +57,7 @@ func newSAMLocal(t *testing.T) *samLocal {
 	t.Helper()
 	bridge := os.Getenv("HOLDFAST_TEST_BRIDGE")
 	if bridge == "" {
-		t.Skip("\n\n*** NOT TESTED: `sam local` needs a container engine. Run `make sam-local`, which sees to one and sets HOLDFAST_TEST_BRIDGE. ***\n\n")
+		t.Skip("\n\n*** NOT TESTED: `sam local` needs a container engine. Run `make sam-local`, which finds or starts one and sets HOLDFAST_TEST_BRIDGE. ***\n\n")
 	}
 	f := functiontest.New(t)
 	s := &samLocal{aws: awstest.StartMiniStack(t, false), table: f.Table}

@@ -8,7 +8,7 @@ import (
 	"holdfast/internal/upkeep/refresh"
 )
 
-// payAt are where an account's owner sees to its balance, its limits and its plan.
+// payAt are where an account's owner manages its balance, its limits and its plan.
 var payAt = map[account.Provider]map[account.Kind]string{
 	account.Anthropic: {account.Key: "platform.claude.com", account.Subscription: "claude.ai"},
 	account.OpenAI:    {account.Key: "platform.openai.com", account.Subscription: "chatgpt.com"},

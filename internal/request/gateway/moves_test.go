@@ -179,7 +179,7 @@ func TestMovesSpread(t *testing.T) {
 }
 
 // TestGoesOnToTheAccountThatServes is field case one-hop-and-a-ready-account: a request goes
-// on after refused credentials and empty purses as it does after spent windows, and where
+// on after refused credentials and accounts without funds as it does after spent windows, and where
 // its sends end before the ready accounts do, it hears that it should come again at once.
 func TestGoesOnToTheAccountThatServes(t *testing.T) {
 	for _, refusal := range []string{"401 authentication_error", "400 credit balance", "five-hour"} {

@@ -66,7 +66,7 @@ func (x *exchange) unpin() {
 
 // restorePin undoes what this exchange did to the pin when no account served it after all:
 // the conversation's cache is where it was, and one that has none yet begins anew. It is
-// only tidy, so a failure is not heeded: the next request plans by what is stored.
+// best effort, so a failure has no consequence: the next request plans by what is stored.
 func (x *exchange) restorePin() {
 	if x.sit.Pin == nil {
 		return

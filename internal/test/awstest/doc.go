@@ -7,7 +7,7 @@
 // tools.sh installs both, and the SAM CLI, in the folder that HOLDFAST_TEST_TOOLS names.
 // Without it a test that asks for one is skipped with a message. deploy-local.sh deploys the
 // stack for a person to try, and lines.py prints what to paste after a deployment.
-// engine.sh sees to a container engine for `sam local`, with an image made here.
+// engine.sh finds or starts a container engine for `sam local`, with an image made here.
 //
 // It is for tests alone.
 package awstest

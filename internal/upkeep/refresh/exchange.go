@@ -17,7 +17,7 @@ func ids(id account.ID) []account.ID { return []account.ID{id} }
 
 var errLate = errors.New("this process was held up for too long since it said that it would send the token")
 
-// exchange marks the token, sends it, and sees to what comes of it. again says that it was
+// exchange marks the token, sends it, and handles the outcome. again says that it was
 // sent before and that the answer was lost. Not done and no error: somebody was faster.
 func (j *job) exchange(ctx context.Context, s stand, again bool) (credential.Credential, bool, error) {
 	none := credential.Credential{}
@@ -147,7 +147,7 @@ func (j *job) send(ctx context.Context, caller apicall.Caller, call provider.Cal
 	return outcome{kind: granted, next: next}
 }
 
-// settle sees to what came of a token.
+// settle records the outcome of a token.
 func (j *job) settle(ctx context.Context, s stand, o outcome, again bool, since time.Time) (credential.Credential, bool, error) {
 	none := credential.Credential{}
 	switch o.kind {

@@ -136,7 +136,7 @@ func (j *job) foldState(ctx context.Context, change func(account.State) (account
 func (j *job) renewed(ctx context.Context, g *grant) error {
 	return j.note(ctx, func(r store.Renewal) (store.Renewal, bool) {
 		if m := r.Spending; m != nil && m.Token == g.token && m.By != j.holder && m.By != "" {
-			return r, false // taken over meanwhile: its holder sees to it
+			return r, false // taken over meanwhile: its holder finishes it
 		}
 		if r.Spending != nil && r.Spending.Token == g.token {
 			r.Spending = nil
