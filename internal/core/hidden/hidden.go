@@ -46,12 +46,20 @@ type index struct {
 // Remember takes secrets that the process holds; empty and short ones are passed over. To
 // remember one again keeps it from being forgotten before others.
 func Remember(secrets ...string) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	added := false
 	for _, s := range secrets {
 		if len(s) < shortest {
 			continue
 		}
-		remember(string(small([]byte(s))))
-		remember(string(small([]byte(quoted.Replace(s)))))
+		for _, spelling := range []string{s, quoted.Replace(s)} {
+			added = remember(string(small([]byte(spelling)))) || added
+		}
+	}
+	if added {
+		known.order = known.order[max(0, len(known.order)-most):]
+		known.index.Store(indexOf(known.order))
 	}
 }
 
@@ -69,23 +77,25 @@ func small(text []byte) []byte {
 	return lower
 }
 
-func remember(s string) {
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if i := slices.Index(known.order, s); i >= 0 {
-		known.order = append(slices.Delete(known.order, i, i+1), s)
-		return
+// remember puts a spelling of a secret last in the order, and reports whether it is new there.
+func remember(s string) (added bool) {
+	i := slices.Index(known.order, s)
+	if i >= 0 {
+		known.order = slices.Delete(known.order, i, i+1)
 	}
 	known.order = append(known.order, s)
-	known.order = known.order[max(0, len(known.order)-most):]
+	return i < 0
+}
+
+func indexOf(secrets []string) *index {
 	next := &index{begin: map[[shortest]byte][]string{}}
-	for _, each := range known.order {
+	for _, each := range secrets {
 		first := uint16(each[0])<<8 | uint16(each[1])
 		next.firsts[first/64] |= 1 << (first % 64)
 		b := [shortest]byte([]byte(each[:shortest]))
 		next.begin[b] = append(next.begin[b], each)
 	}
-	known.index.Store(next)
+	return next
 }
 
 // Clean returns a text without the secrets that are remembered.

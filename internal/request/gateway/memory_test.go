@@ -18,9 +18,11 @@ func TestSecretsInUseStayHidden(t *testing.T) {
 	b, log := withKey(t, account.Anthropic, key)
 	b.served(ask{session: session(1)})
 	for i := range 4 {
+		var replaced []string
 		for n := range 1500 {
-			hidden.Remember(fmt.Sprintf("replaced-long-ago-%d-%d", i, n))
+			replaced = append(replaced, fmt.Sprintf("replaced-long-ago-%d-%d", i, n))
 		}
+		hidden.Remember(replaced...)
 		name := fmt.Sprint("later", i)
 		b.addAccount(name, account.Key)
 		b.clock.advance(3 * time.Second)
