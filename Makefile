@@ -150,7 +150,7 @@ race: ## Unit tests under the race detector (needs a C compiler)
 fuzz: ## Every fuzz test for FUZZTIME (20s)
 	@for pkg in $(UNIT); do \
 	  for name in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
-	    go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	    go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$pkg"; \
 	  done; \
 	done
 

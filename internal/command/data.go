@@ -71,6 +71,9 @@ func (c *cli) open(ctx context.Context) (_ *data, closing func() error, err erro
 	}
 	if c.makes || holdsData(dir) {
 		d, err := openData(ctx, dir)
+		if info, failed := os.Stat(dir); err == nil && failed == nil && info.Mode().Perm()&0o022 != 0 {
+			c.say("Other users may write in %s, and so replace what is stored there. Take that right away (chmod 700), or keep the data in a directory of its own with --data.", dir)
+		}
 		return opened(d, err, nil)
 	}
 	if c.dir != "" {

@@ -164,3 +164,23 @@ func TestReadingMakesNothing(t *testing.T) {
 		b.must("status")
 	}
 }
+
+// TestDataInADirectoryOfEverybody is field case small-ones: where the directory cannot be closed
+// to others, since it holds something of theirs, the owner hears of it.
+func TestDataInADirectoryOfEverybody(t *testing.T) {
+	b := newBench(t)
+	b.dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(b.dir, "somebody's"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(b.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.must("key", "create", "laptop"); !strings.Contains(r.stderr, "Other users may write in "+b.dir) {
+		t.Errorf("got %q", r.stderr)
+	}
+	b.dir = filepath.Join(b.dir, "own")
+	if r := b.must("key", "create", "laptop"); strings.Contains(r.stderr, "Other users") {
+		t.Errorf("in a directory of its own: got %q", r.stderr)
+	}
+}

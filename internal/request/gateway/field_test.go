@@ -386,3 +386,36 @@ func TestFlushWritesCounts(t *testing.T) {
 		t.Errorf("got pin %s", r.pin())
 	}
 }
+
+// TestFlushThatFails is field case small-ones: counts that a store did not take are written
+// later, and none is lost.
+func TestFlushThatFails(t *testing.T) {
+	b := newBench(t, "marlow")
+	f := &failing{Backend: b.backend()}
+	gw, url := b.process(store.New(f), nil)
+	for range 4 {
+		b.served(ask{session: session(1), url: url})
+	}
+	f.puts.Store(true)
+	if err := gw.Flush(t.Context()); err == nil {
+		t.Fatal("got no error from a store that takes nothing")
+	}
+	f.puts.Store(false)
+	if err := gw.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pins, err := b.store.Pins(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, p := range pins {
+		n += p.Kept[pin.Hour(b.clock.now())]
+	}
+	if n != 3 {
+		t.Errorf("got %d kept, want 3", n)
+	}
+	if got := total(b.used()).Requests; got != 4 {
+		t.Errorf("got %d requests of usage, want 4", got)
+	}
+}

@@ -185,6 +185,16 @@ func (k *keptCounts) add(key string) {
 	k.n[key]++
 }
 
+// put counts n requests that a write did not take with it.
+func (k *keptCounts) put(key string, n int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.n == nil {
+		k.n = map[string]int64{}
+	}
+	k.n[key] += n
+}
+
 func (k *keptCounts) take(key string) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -202,11 +212,12 @@ func (k *keptCounts) keys() []string {
 // flushAtOnce is how many pins one read of Flush brings.
 const flushAtOnce = 50
 
-// Flush writes what was counted or noted and is not stored: usage, events, and the requests that found their
-// pin since its last touch, for the status. Without it usage is written by the next request
-// that ends a minute after the last time; the others come with the next touch, and of a
-// conversation that ends before that not at all. A process that lives should call it now and
-// then and before it ends.
+// Flush writes what was counted or noted and is not stored: usage, events, and the requests
+// that found their pin since its last touch, for the status. What cannot be written stays in
+// memory for the next time. Without Flush usage is written by the next request that ends a
+// minute after the last time; the others come with the next touch, and of a conversation that
+// ends before that not at all. A process that lives should call it now and then and before it
+// ends.
 func (g *Gateway) Flush(ctx context.Context) error {
 	return errors.Join(g.keepUsage(ctx), g.store.WriteEvents(ctx, g.now()), g.flushKept(ctx))
 }
@@ -223,7 +234,11 @@ func (g *Gateway) flushKept(ctx context.Context) error {
 			if !ok || n == 0 {
 				continue
 			}
-			if _, _, err := g.store.ReplacePin(ctx, key, p.Counted(n, g.now())); err != nil {
+			_, won, err := g.store.ReplacePin(ctx, key, p.Counted(n, g.now()))
+			if err != nil || !won { // a race that was lost is made up for the next time
+				g.kept.put(key, n)
+			}
+			if err != nil {
 				return fmt.Errorf("flush counts: %w", err)
 			}
 		}

@@ -110,7 +110,11 @@ func (x *exchange) keep(p pin.Record, now time.Time, ttl time.Duration) {
 
 func (x *exchange) touch(p pin.Record, now time.Time, ttl time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
-		stored, _, err := x.g.store.ReplacePin(ctx, x.who.Key, p.Touch(x.sit.Bound, x.g.kept.take(x.who.Key), now, ttl))
+		n := x.g.kept.take(x.who.Key)
+		stored, won, err := x.g.store.ReplacePin(ctx, x.who.Key, p.Touch(x.sit.Bound, n, now, ttl))
+		if n > 0 && (err != nil || !won) {
+			x.g.kept.put(x.who.Key, n)
+		}
 		if err == nil {
 			x.touched.Store(&stored)
 		}

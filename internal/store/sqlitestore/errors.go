@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -75,16 +76,43 @@ func (b *Backend) failed(err error) error {
 		what = cannotWrite(b.dir)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		what = damaged(path)
+	case sqlite3.SQLITE_IOERR: // SQLite says no more, also where a file beside the store cannot grow
+		what = ioTrouble(b.dir, tryWrite(b.dir))
 	default:
-		what = "using " + path + " went wrong"
+		what = path + " could not be used: look whether another program has it open, and try again"
 	}
 	return &trouble{what, err}
+}
+
+// tryWrite writes some pages into a file of its own in a directory, and removes it again.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".try-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 16*pageSize))
+	err = errors.Join(err, f.Sync(), f.Close())
+	_ = os.Remove(f.Name())
+	return err
+}
+
+// ioTrouble says what to do about a disk that failed, by what came of a try to write.
+func ioTrouble(dir string, tried error) string {
+	switch {
+	case errors.Is(tried, syscall.ENOSPC), errors.Is(tried, syscall.EDQUOT):
+		return "the disk is full: make room where " + dir + " is"
+	case errors.Is(tried, fs.ErrPermission), errors.Is(tried, syscall.EROFS):
+		return cannotWrite(dir)
+	case tried != nil:
+		return "the disk of " + dir + " does not take what is written: name a data directory on another disk with --data"
+	}
+	return "the disk of " + dir + " failed: look into the system's log for what it says of the disk, and try again"
 }
 
 // unusable says what to do about a data directory that the system would not let us use.
 func unusable(dir string, err error) error {
 	switch {
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &trouble{"the disk is full: make room where " + dir + " is", err}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &trouble{cannotWrite(dir), err}

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,8 +157,14 @@ func ready(dir, witness string) error {
 }
 
 // private takes the files' rights from everybody but their owner, in case they were
-// copied here by something that did not keep them.
+// copied here by something that did not keep them, and so the directory's, where it holds
+// nothing of anybody else's.
 func (b *Backend) private() error {
+	if info, err := os.Stat(b.dir); err == nil && info.Mode().Perm()&0o077 != 0 && onlyOurs(b.dir) {
+		if err := os.Chmod(b.dir, info.Mode().Perm()&0o700); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return unusable(b.dir, err)
+		}
+	}
 	path := filepath.Join(b.dir, File)
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(p)
@@ -168,6 +176,15 @@ func (b *Backend) private() error {
 		}
 	}
 	return nil
+}
+
+// onlyOurs reports whether a directory holds our files and no others: one that was named by
+// mistake, such as /tmp, is not to be closed to its users.
+func onlyOurs(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return !strings.HasPrefix(e.Name(), "holdfast.") && e.Name() != "renewing" && e.Name() != "demo"
+	})
 }
 
 // connect opens the file and brings it up to date.

@@ -379,3 +379,23 @@ func statements(t *testing.T, dir string, queries ...string) {
 		}
 	}
 }
+
+// TestDirectoryOfEverybody is field case small-ones: a data directory that others may write is
+// closed to them, unless it holds something of theirs.
+func TestDirectoryOfEverybody(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o777))
+	b := open(t, dir)
+	defer b.Close()
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("got mode %v and error %v, want 0700", info.Mode(), err)
+	}
+	shared := t.TempDir()
+	must(t, os.Chmod(shared, 0o777))
+	must(t, os.WriteFile(filepath.Join(shared, "somebody's"), nil, 0o600))
+	other := open(t, shared)
+	defer other.Close()
+	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("a directory with other files: got mode %v and error %v, want 0777", info.Mode(), err)
+	}
+}
