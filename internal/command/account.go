@@ -140,7 +140,11 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 	if err != nil {
 		return shown{}, err
 	}
-	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving})
+	pins, err := d.PinTally(ctx, c.Now())
+	if err != nil {
+		return shown{}, err
+	}
+	report := status.Of(status.Input{Now: c.Now(), Catalog: all, States: snap.States, Credentials: snap.Credentials, Pins: pins, Serving: snap.Serving})
 	var s shown
 	for _, l := range listing(all, scopesOfRecords(snap.Credentials)) {
 		if l.Name == name {

@@ -131,7 +131,11 @@ func (c *cli) check(ctx context.Context, d *data, name string, look bool) (check
 			alike[s.ID] = true
 		}
 	}
-	in.Ours = ours(a.Provider, alike, snap.Pins, now)
+	used := newWorked(now.Add(-watchedFor), now)
+	if _, err := d.EachPin(ctx, func(_ string, p pin.Record) { used.add(a.Provider, alike, p) }); err != nil {
+		return checked{}, err
+	}
+	in.Ours = used.spans()
 	r.Report = checkup.Of(in)
 	return r, nil
 }
@@ -239,34 +243,65 @@ func readings(points []store.Point, since time.Time, states ...account.State) []
 	return list
 }
 
-// ours are the times in which requests of ours used one of a provider's accounts that are
-// alike, having the same limits, or may have: as exactly as pins tell it, which count by the
-// hour.
-func ours(at account.Provider, alike map[account.ID]bool, pins map[string]pin.Record, now time.Time) []checkup.Span {
+// worked are the minutes in which requests of ours used one of a provider's accounts that have
+// the same limits, or may have: as exactly as pins tell it, which count by the hour. It takes
+// no more memory for many conversations than for one.
+type worked struct {
+	since, now time.Time
+	minutes    []bool
+}
+
+func newWorked(since, now time.Time) *worked {
+	return &worked{since, now, make([]bool, int(now.Sub(since)/time.Minute)+1)}
+}
+
+// mark marks the minutes that a time touches.
+func (w *worked) mark(from, to time.Time) {
+	first := max(0, int(from.Sub(w.since)/time.Minute))
+	for i := first; i < len(w.minutes) && !w.since.Add(time.Duration(i)*time.Minute).After(to); i++ {
+		w.minutes[i] = true
+	}
+}
+
+// add marks what a conversation of a provider tells. alike are the accounts that share limits.
+func (w *worked) add(at account.Provider, alike map[account.ID]bool, p pin.Record) {
+	if p.Provider != at {
+		return
+	}
+	if !p.MovedAt.IsZero() {
+		w.mark(p.CreatedAt, p.MovedAt) // on which account is not known
+	}
+	if !alike[p.Account] {
+		return
+	}
+	began := p.CreatedAt
+	if p.MovedAt.After(began) {
+		began = p.MovedAt
+	}
+	w.mark(began, began)
+	w.mark(p.TouchedAt, p.TouchedAt.Add(pin.TouchEvery(p.ExpiresAt.Sub(p.TouchedAt))))
+	for hour := range p.Kept {
+		from := time.Unix(hour*3600, 0)
+		to := from.Add(time.Hour)
+		if to.After(w.now) {
+			to = w.now
+		}
+		w.mark(from, to)
+	}
+}
+
+// spans are the marked times.
+func (w *worked) spans() []checkup.Span {
 	var list []checkup.Span
-	for _, p := range pins {
-		if p.Provider != at {
+	for i := 0; i < len(w.minutes); i++ {
+		if !w.minutes[i] {
 			continue
 		}
-		if !p.MovedAt.IsZero() {
-			list = append(list, checkup.Span{From: p.CreatedAt, To: p.MovedAt}) // on which account is not known
+		from := w.since.Add(time.Duration(i) * time.Minute)
+		for i < len(w.minutes) && w.minutes[i] {
+			i++
 		}
-		if !alike[p.Account] {
-			continue
-		}
-		began := p.CreatedAt
-		if p.MovedAt.After(began) {
-			began = p.MovedAt
-		}
-		list = append(list, checkup.Span{From: began, To: began}, checkup.Span{From: p.TouchedAt, To: p.TouchedAt.Add(pin.TouchEvery(p.ExpiresAt.Sub(p.TouchedAt)))})
-		for hour := range p.Kept {
-			from := time.Unix(hour*3600, 0)
-			to := from.Add(time.Hour)
-			if to.After(now) {
-				to = now
-			}
-			list = append(list, checkup.Span{From: from, To: to})
-		}
+		list = append(list, checkup.Span{From: from, To: w.since.Add(time.Duration(i) * time.Minute)})
 	}
 	return list
 }

@@ -97,5 +97,9 @@ func (c *cli) report(ctx context.Context, d *data) (status.Report, error) {
 	if err != nil {
 		return status.Report{}, err
 	}
-	return status.Of(status.Input{Now: c.Now(), Catalog: *snap.Catalog.Catalog, States: snap.States, Credentials: snap.Credentials, Pins: snap.Pins, Serving: snap.Serving, Poll: snap.Poll}), nil
+	pins, err := d.PinTally(ctx, c.Now())
+	if err != nil {
+		return status.Report{}, err
+	}
+	return status.Of(status.Input{Now: c.Now(), Catalog: *snap.Catalog.Catalog, States: snap.States, Credentials: snap.Credentials, Pins: pins, Serving: snap.Serving, Poll: snap.Poll}), nil
 }

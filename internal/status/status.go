@@ -31,8 +31,8 @@ type Input struct {
 	States  map[account.ID]store.StateRecord
 	// Credentials are as stored: sealed. Only when they end is looked at.
 	Credentials map[account.ID]store.SealedRecord
-	// Pins are all stored pins, ended ones too; the keys do not matter.
-	Pins map[string]pin.Record
+	// Pins sums up all stored pins, ended ones too; nil where they were not read.
+	Pins *pin.Tally
 	// Serving are the records of who served, for the last switch. Who serves at Now is
 	// reckoned from the rest.
 	Serving map[account.Provider]store.ServingRecord
@@ -171,12 +171,10 @@ type Counts struct {
 func Of(in Input) Report {
 	stored := in.States
 	in.States = store.Together(in.Catalog.Accounts, in.States)
-	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins, in.Now), LastPoll: lastPoll(in), LastSwitch: lastSwitch(in.Serving)}
-	live := map[account.ID]int{}
-	for _, p := range in.Pins {
-		if p.Live(in.Now) {
-			live[p.Account]++
-		}
+	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins), LastPoll: lastPoll(in), LastSwitch: lastSwitch(in.Serving)}
+	var live map[account.ID]int
+	if in.Pins != nil {
+		live = in.Pins.Live
 	}
 	for _, p := range account.Providers {
 		of := in.Catalog.Of(p)
@@ -307,37 +305,11 @@ func soonest(known *time.Time, windows []Window) *time.Time {
 	return known
 }
 
-func totals(pins map[string]pin.Record, now time.Time) Totals {
-	var t Totals
-	this := pin.Hour(now)
-	var before int64 // in the hour before this one
-	for _, p := range pins {
-		for hour, n := range p.Kept {
-			if hour > this-24 && hour <= this {
-				t.LastDay.Kept += n
-			}
-			switch hour {
-			case this:
-				t.LastHour.Kept += n
-			case this - 1:
-				before += n
-			}
-		}
-		for _, c := range []struct {
-			within time.Duration
-			counts *Counts
-		}{{time.Hour, &t.LastHour}, {24 * time.Hour, &t.LastDay}} {
-			if !p.Void && now.Sub(p.CreatedAt) < c.within {
-				c.counts.New++
-			}
-			if !p.MovedAt.IsZero() && now.Sub(p.MovedAt) < c.within {
-				c.counts.Moved++
-			}
-		}
+func totals(pins *pin.Tally) Totals {
+	if pins == nil {
+		return Totals{}
 	}
-	into := now.Sub(now.Truncate(time.Hour))
-	t.LastHour.Kept += int64(float64(before) * (1 - into.Hours()))
-	return t
+	return Totals{LastHour: Counts(pins.Hour()), LastDay: Counts(pins.Day)}
 }
 
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }

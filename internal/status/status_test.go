@@ -164,18 +164,26 @@ func TestProviders(t *testing.T) {
 	}
 }
 
+func tally(pins ...pin.Record) *pin.Tally {
+	t := pin.NewTally(t0)
+	for _, p := range pins {
+		t.Add(p)
+	}
+	return t
+}
+
 func TestPins(t *testing.T) {
 	marlow, juniper := anthropic("marlow"), anthropic("juniper")
 	hour := pin.Hour(t0)
 	in := status.Input{
 		Now:     t0,
 		Catalog: catalog.Catalog{Accounts: []account.Account{marlow, juniper}},
-		Pins: map[string]pin.Record{
-			"new":   {Account: marlow.ID, CreatedAt: t0.Add(-59 * time.Minute), ExpiresAt: t0.Add(time.Second), Kept: map[int64]int64{hour: 5, hour - 1: 8}},
-			"moved": {Account: juniper.ID, CreatedAt: t0.Add(-5 * time.Hour), MovedAt: t0.Add(-time.Minute), ExpiresAt: t0.Add(time.Hour), Kept: map[int64]int64{hour - 3: 7, hour - 24: 100}},
-			"ended": {Account: marlow.ID, CreatedAt: t0.Add(-time.Hour), ExpiresAt: t0, Kept: map[int64]int64{hour - 1: 4}},
-			"old":   {Account: marlow.ID, CreatedAt: t0.Add(-25 * time.Hour), MovedAt: t0.Add(-24 * time.Hour), ExpiresAt: t0.Add(-time.Hour)},
-		},
+		Pins: tally(
+			pin.Record{Account: marlow.ID, CreatedAt: t0.Add(-59 * time.Minute), ExpiresAt: t0.Add(time.Second), Kept: map[int64]int64{hour: 5, hour - 1: 8}},
+			pin.Record{Account: juniper.ID, CreatedAt: t0.Add(-5 * time.Hour), MovedAt: t0.Add(-time.Minute), ExpiresAt: t0.Add(time.Hour), Kept: map[int64]int64{hour - 3: 7, hour - 24: 100}},
+			pin.Record{Account: marlow.ID, CreatedAt: t0.Add(-time.Hour), ExpiresAt: t0, Kept: map[int64]int64{hour - 1: 4}},
+			pin.Record{Account: marlow.ID, CreatedAt: t0.Add(-25 * time.Hour), MovedAt: t0.Add(-24 * time.Hour), ExpiresAt: t0.Add(-time.Hour)},
+		),
 		InFlight: map[account.ID]int{marlow.ID: 2},
 	}
 	r := status.Of(in)

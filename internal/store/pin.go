@@ -50,18 +50,36 @@ func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condi
 	return winner, err == nil, derr
 }
 
-// Pins reads every stored pin by its key, ended ones too. It is not for the request path.
-func (s *Store) Pins(ctx context.Context) (map[string]pin.Record, error) {
-	pins := map[string]pin.Record{}
+// EachPin calls each with every stored pin, ended ones too, in no order, and returns how many
+// records could not be read as pins. It keeps none of them, so that a million take no more
+// memory than a page of them. It is not for the request path.
+func (s *Store) EachPin(ctx context.Context, each func(key string, p pin.Record)) (unreadable int, err error) {
 	for r, err := range s.backend.List(ctx, KindPin) {
 		if err != nil {
-			return nil, fmt.Errorf("list pins: %w", err)
+			return unreadable, fmt.Errorf("list pins: %w", err)
 		}
-		p, err := s.decoded.pin(r)
-		if err != nil {
-			return nil, err
+		var p pin.Record
+		if json.Unmarshal(r.Body, &p) != nil {
+			unreadable++
+			continue
 		}
-		pins[r.ID] = p
+		p.Revision = r.Revision
+		each(r.ID, p)
 	}
-	return pins, nil
+	return unreadable, nil
+}
+
+// PinTally sums up all pins as of an instant.
+func (s *Store) PinTally(ctx context.Context, now time.Time) (*pin.Tally, error) {
+	t := pin.NewTally(now)
+	unreadable, err := s.EachPin(ctx, func(_ string, p pin.Record) { t.Add(p) })
+	t.Unreadable = unreadable
+	return t, err
+}
+
+// Pins reads every stored pin by its key, ended ones too.
+func (s *Store) Pins(ctx context.Context) (map[string]pin.Record, error) {
+	pins := map[string]pin.Record{}
+	_, err := s.EachPin(ctx, func(key string, p pin.Record) { pins[key] = p })
+	return pins, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -346,5 +348,58 @@ func TestForgottenStateIsNotRemembered(t *testing.T) {
 	learn("new")
 	if got := organization(); got != "new" {
 		t.Errorf("got %q, want what was learnt since", got)
+	}
+}
+
+// manyPins lists pins that are stored nowhere.
+type manyPins struct {
+	store.Backend
+	n int
+	// each is called before each record.
+	each func(i int)
+}
+
+func (m manyPins) List(context.Context, store.Kind) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for i := range m.n {
+			m.each(i)
+			body := fmt.Appendf(nil, `{"account":"acc-%d","provider":"anthropic","created_at":"2027-03-04T09:30:00Z","touched_at":"2027-03-04T09:30:00Z","expires_at":"2027-03-04T11:00:00Z","kept":{"501000":3}}`, i%3)
+			if i == 7 {
+				body = []byte("{")
+			}
+			if !yield(store.Record{Key: store.Key{Kind: store.KindPin, ID: fmt.Sprint(i)}, Revision: 1, Body: body}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestStatusOfAMillion is field case status-of-a-million: pins are counted without being kept,
+// so that the memory does not grow with their number. An unreadable one is told and passed.
+func TestStatusOfAMillion(t *testing.T) {
+	const n = 200_000
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, most := heap(), uint64(0)
+	pins := manyPins{n: n, each: func(i int) {
+		if i%50_000 == 0 {
+			most = max(most, heap())
+		}
+	}}
+	got, err := store.New(pins).PinTally(t.Context(), time.Date(2027, 3, 4, 10, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	most = max(most, heap())
+	if live := got.Live["acc-0"] + got.Live["acc-1"] + got.Live["acc-2"]; live != n-1 || got.Unreadable != 1 || got.Day.New != n-1 {
+		t.Errorf("got %d live, %d new, %d unreadable, want %d, %[4]d and 1", live, got.Day.New, got.Unreadable, n-1)
+	}
+	// A pin alone takes half a kilobyte when it is decoded.
+	if most > before+8<<20 {
+		t.Errorf("the heap grew by %d KB over %d pins, want less than 8 MB", (most-before)>>10, n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/internal/core/account"
 	"holdfast/internal/core/pick"
+	"holdfast/internal/core/pin"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -143,7 +144,13 @@ func (x *exchange) status() {
 		x.storeFailed(err)
 		return
 	}
-	body, err := json.MarshalIndent(statusOf(snap, x.g.InFlight(), x.g.now()), "", "  ")
+	now := x.g.now()
+	pins, err := x.g.store.PinTally(x.r.Context(), now)
+	if err != nil {
+		x.storeFailed(err)
+		return
+	}
+	body, err := json.MarshalIndent(statusOf(snap, pins, x.g.InFlight(), now), "", "  ")
 	if err != nil {
 		x.report.err = err
 		x.refuse(internalFault(x.id))
@@ -158,9 +165,9 @@ func (x *exchange) status() {
 	}
 }
 
-func statusOf(s store.Snapshot, inFlight map[account.ID]int, now time.Time) status.Report {
+func statusOf(s store.Snapshot, pins *pin.Tally, inFlight map[account.ID]int, now time.Time) status.Report {
 	if inFlight == nil {
 		inFlight = map[account.ID]int{}
 	}
-	return status.Of(status.Input{Now: now, Catalog: *s.Catalog.Catalog, States: s.States, Credentials: s.Credentials, Pins: s.Pins, Serving: s.Serving, Poll: s.Poll, InFlight: inFlight})
+	return status.Of(status.Input{Now: now, Catalog: *s.Catalog.Catalog, States: s.States, Credentials: s.Credentials, Pins: pins, Serving: s.Serving, Poll: s.Poll, InFlight: inFlight})
 }
