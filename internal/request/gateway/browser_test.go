@@ -96,6 +96,8 @@ func TestBrowsersThatAreAllowed(t *testing.T) {
 		"no key":         {header: from(http.Header{"Authorization": nil})},
 		"a bad body":     {header: from(nil), body: "{"},
 		"no such path":   {path: "/nowhere", header: from(nil)},
+		"a bad path":     {path: "/v1//messages", header: from(nil)},
+		"no such method": {method: "TRACE", header: from(nil)},
 		"a WebSocket":    {method: "GET", path: "/v1/responses", header: from(http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}})},
 		"no account":     {path: "/openai/v1/responses", header: from(nil), body: `{"model":"gpt-5.5","input":"x"}`},
 		"the health":     {method: "GET", path: "/_holdfast/health", header: from(http.Header{"Authorization": nil})},

@@ -207,12 +207,12 @@ func (x *exchange) serve() {
 		Method: x.r.Method, EscapedPath: x.r.URL.EscapedPath(),
 		AnthropicVersion: x.r.Header.Get("Anthropic-Version") != "", Upgrade: isUpgrade(x.r.Header),
 	})
-	if err != nil {
-		x.refuse(badRequest(err.Error()))
+	x.route = rt
+	if x.forBrowser() { // a page may read that its path is refused, too
 		return
 	}
-	x.route = rt
-	if x.forBrowser() {
+	if err != nil {
+		x.refuse(badRequest(err.Error()))
 		return
 	}
 	switch rt.Kind {

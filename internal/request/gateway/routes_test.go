@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/internal/core/account"
 )
@@ -69,6 +71,86 @@ func TestServedAsMeant(t *testing.T) {
 			t.Errorf("%s %s: got %d by %q, %d sends %s", tt.path, tt.model, r.status, r.account(), len(got), r.body)
 		}
 	}
+}
+
+// TestObjectsAsMeant is field case a-doubled-or-missing-v1: a call for one object goes to the
+// account that has the object, however the base URL ends, with the path as the provider has it
+// and the query byte for byte.
+func TestObjectsAsMeant(t *testing.T) {
+	const query = "limit=2&x=%2F+%41&&y"
+	kinds := []struct {
+		provider   account.Provider
+		make       string   // the path that makes the object
+		id, object string   // as the API tells them
+		calls      []string // behind /v1
+		unprefixed bool     // the path alone leads to the provider
+	}{
+		{account.Anthropic, "/v1/messages/batches", "msgbatch_1", "message_batch", []string{"/messages/batches/msgbatch_1", "/messages/batches/msgbatch_1/results"}, true},
+		{account.Anthropic, "/v1/files", "file_1", "file", []string{"/files/file_1", "/files/file_1/content", "/files/file%5F1"}, true},
+		{account.OpenAI, "/v1/responses", "resp_1", "response", []string{"/responses/resp_1", "/responses/resp_1/input_items", "/responses/resp%5F1"}, true},
+		{account.OpenAI, "/v1/files", "file-1", "file", []string{"/files/file-1", "/files/file-1/content", "/files/file%2D1/content"}, true},
+		{account.OpenAI, "/openai/v1/batches", "batch_1", "batch", []string{"/batches/batch_1"}, false},
+		{account.XAI, "/xai/v1/responses", "0b4e0e3a-1111-4222-8333-444455556666", "response", []string{"/responses/0b4e0e3a-1111-4222-8333-444455556666"}, true},
+	}
+	for _, k := range kinds {
+		b := newBench(t)
+		answer := jsonAnswer(http.StatusOK, nil, `{"id":"`+k.id+`","object":"`+k.object+`","type":"`+k.object+`","status":"completed","output":[]}`)
+		made := k.make[strings.Index(k.make, "/v1"):]
+		for _, name := range []string{"first", "second"} {
+			a := b.addOf(k.provider, name, account.Key)
+			a.OnPath(made, answer)
+			for _, call := range k.calls {
+				a.OnPath(decoded(t, "/v1"+call), answer)
+			}
+		}
+		var header http.Header
+		if k.provider != account.Anthropic {
+			header = http.Header{"Anthropic-Version": nil}
+		}
+		b.prefer("first", "second")
+		b.clock.advance(2 * time.Second)
+		model := map[account.Provider]string{account.Anthropic: "claude-opus-5", account.OpenAI: "gpt-5.5", account.XAI: "grok-4.6"}[k.provider]
+		r := b.do(ask{path: k.make, header: header, body: `{"model":"` + model + `","input":"hello","requests":[]}`})
+		owner, other := r.account(), "second"
+		if owner == other {
+			other = "first"
+		}
+		if r.status != http.StatusOK || owner == "" {
+			t.Errorf("%s: made by %q, %d %s", k.make, owner, r.status, r.body)
+			continue
+		}
+		b.prefer(other, owner) // what names no object goes to the other account now
+		b.clock.advance(2 * time.Second)
+		prefix := "/" + string(k.provider)
+		for _, call := range k.calls {
+			paths := []string{prefix + "/v1" + call}
+			if k.unprefixed {
+				paths = append(paths, "/v1"+call, "/v1/v1"+call, call, prefix+"/v1/v1"+call, prefix+call)
+			}
+			for _, path := range paths {
+				b.up.Forget()
+				r := b.do(ask{method: "GET", path: path + "?" + query, header: header})
+				got := b.up.Requests()
+				if r.status != http.StatusOK || r.account() != owner || len(got) != 1 {
+					t.Errorf("%s: got %d by %q, %d sends %s", path, r.status, r.account(), len(got), r.body)
+					continue
+				}
+				if want := "/v1" + call; got[0].Query != query || got[0].Path != decoded(t, want) {
+					t.Errorf("%s: upstream got %s?%s, want %s?%s", path, got[0].Path, got[0].Query, want, query)
+				}
+			}
+		}
+	}
+}
+
+// decoded is an encoded path as a server reads it.
+func decoded(t *testing.T, path string) string {
+	t.Helper()
+	p, err := url.PathUnescape(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // TestPathThatNoAccountServes is field case unknown-path-behind-a-provider: what no credential
