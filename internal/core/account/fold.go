@@ -33,6 +33,7 @@ func (s State) Observe(r Reading, placed int64, rules Rules) State {
 		}
 	}
 	s.guardOverage(r, rules)
+	s.bound(r.At)
 	return s
 }
 
@@ -200,7 +201,15 @@ func (s State) Reject(r Rejection, rules Rules) State {
 	if !r.At.After(s.ClearedAt) {
 		return s
 	}
+	if !r.nameable() {
+		// Nobody asks for such a model but the one client that made its name up.
+		r.Model, r.Family, r.Tier, r.Feature, r.Limit = "", "", "", "", ""
+		if r.Kind == Throttle || r.Kind == ModelWindow {
+			return s // without its scope it would be of the whole account
+		}
+	}
 	s = s.clone()
+	defer s.bound(r.At)
 	switch r.Kind {
 	case WindowSpent, ModelWindow:
 		for _, sp := range r.Spent {

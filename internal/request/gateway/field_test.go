@@ -419,3 +419,33 @@ func TestFlushThatFails(t *testing.T) {
 		t.Errorf("got %d requests of usage, want 4", got)
 	}
 }
+
+// TestInventedNames is field case invented-windows at the front door: an upstream that invents
+// windows, and a client that invents models, leave a record of a bounded size.
+func TestInventedNames(t *testing.T) {
+	b := newBench(t, "marlow")
+	tansy := b.addOf(account.OpenAI, "tansy", account.Key)
+	for i := range 200 {
+		h := http.Header{"Content-Type": {"application/json"}}
+		for j := range 30 {
+			name := fmt.Sprintf("Anthropic-Ratelimit-Unified-7d_invented%d", 30*i+j)
+			h.Set(name+"-Status", "allowed")
+			h.Set(name+"-Utilization", "0.1")
+			h.Set(name+"-Reset", fmt.Sprint(b.clock.now().Add(time.Hour).Unix()))
+			h.Set(fmt.Sprintf("X-Codex-Invented%d-Primary-Used-Percent", 30*i+j), "10")
+			h.Set(fmt.Sprintf("X-Codex-Invented%d-Primary-Window-Minutes", 30*i+j), fmt.Sprint(1000+30*i+j))
+		}
+		b.account("marlow").Queue(upstreamtest.Raw(200, h, []byte(message)))
+		b.served(ask{session: session(1)})
+		tansy.Queue(upstreamtest.Raw(429, h, []byte(`{"error":{"message":"no","type":"rate_limit_error"}}`)))
+		b.do(plainAsk("POST", "/openai/v1/responses", fmt.Sprintf(`{"model":"invented-%d","input":"x"}`, i)))
+		b.clock.advance(7 * time.Second)
+	}
+	for _, name := range []string{"marlow", "tansy"} {
+		records, err := b.backend().Get(t.Context(), []store.Key{{Kind: store.KindState, ID: "acc-" + name}})
+		if err != nil || len(records) != 1 || len(records[0].Body) > 30_000 {
+			t.Errorf("%s: got a record of %d bytes and error %v", name, len(records[0].Body), err)
+		}
+	}
+	b.served(ask{session: session(2)})
+}

@@ -6,6 +6,10 @@ import (
 	"holdfast/internal/store"
 )
 
+// largestItem is the most that an item may weigh, in bytes.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const largestItem = 400 << 10
+
 // Size is what the item of a record weighs in bytes, by which DynamoDB charges: names and
 // values, where a number has a byte for each two digits and one more. ttl is counted where
 // there is an expiry, since that is where it is written.

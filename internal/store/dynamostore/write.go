@@ -18,6 +18,9 @@ import (
 
 // Put implements store.Backend.
 func (b *Backend) Put(ctx context.Context, r store.Record, cond store.Condition) (store.Record, error) {
+	if size := Size(r); size > largestItem {
+		return store.Record{}, fmt.Errorf("%w: the record %s of %s has grown to %d KB, more than an item of DynamoDB may have; please report it", store.ErrUnavailable, r.Kind, r.ID, size>>10)
+	}
 	ctx, cancel := within(ctx)
 	defer cancel()
 	write, call := newWrite(), b.call(false)
