@@ -290,7 +290,10 @@ func (c *cli) accountClear() *cobra.Command {
 				now := c.Now()
 				var next store.StateRecord
 				err = c.recordServing(ctx, d, func() (err error) {
-					next, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) { return s.Clear(now), true })
+					next, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) {
+						s, _ = s.Believed(now)
+						return s.Clear(now), true
+					})
 					return err
 				})
 				if err != nil {

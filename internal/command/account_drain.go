@@ -48,7 +48,7 @@ func (c *cli) sayOfLast(ctx context.Context, d *data, all catalog.Catalog, drain
 	if err != nil {
 		return err
 	}
-	states := store.Together(of, view.States)
+	states := store.Together(c.Now(), of, view.States)
 	takes := func(a account.Account) bool { return !a.Draining && states[a.ID].Parked == nil }
 	if !slices.ContainsFunc(of, takes) {
 		c.say("No account of %s is left that takes them, so new conversations will be refused until there is one: holdfast account resume %s", a.Provider, drained)

@@ -202,6 +202,7 @@ func (c *cli) login(ctx context.Context, d *data, a account.Account, state store
 		state = store.StateRecord{}
 	}
 	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) {
+		s, _ = s.Believed(c.Now())
 		s = s.LoggedIn(got.Generation).Reconsidered().LoginOf(got.Principal)
 		if at.BaseURL != a.BaseURL || got.Scope != held.Scope {
 			s = s.Elsewhere(c.Now())

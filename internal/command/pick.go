@@ -185,7 +185,7 @@ func (c *cli) explain(ctx context.Context, d *data, p account.Provider, model st
 	if err != nil {
 		return explanation{}, err
 	}
-	accounts, states := snap.Catalog.Of(p), store.Together(snap.Catalog.Accounts, snap.States)
+	accounts, states := snap.Catalog.Of(p), store.Together(c.Now(), snap.Catalog.Accounts, snap.States)
 	if len(accounts) == 0 {
 		return explanation{}, fmt.Errorf("there is no account of %s; add one with `holdfast account add NAME --provider %[1]s --key-env VARIABLE`", p)
 	}

@@ -113,7 +113,7 @@ func TestPollWaits(t *testing.T) {
 	b.add("key")
 	s := b.open()
 	defer shut(t, s)
-	lease, ours, err := s.TakeLease(t.Context(), "poll", "a server", t0, t0.Add(time.Hour))
+	lease, ours, err := s.TakeLease(t.Context(), "poll", "a server", t0, t0.Add(3*time.Minute))
 	if err != nil || !ours {
 		t.Fatalf("take the lease: %v, %v", ours, err)
 	}

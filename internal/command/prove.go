@@ -215,8 +215,9 @@ func (c *cli) learn(ctx context.Context, d *data, a account.Account, p proof) er
 	base := view.States[a.ID]
 	rules := account.Rules{BarePause: view.Catalog.Settings().BarePause, Overage: a.Overage}
 	_, err = d.Fold(ctx, a.ID, base, func(s account.State) (account.State, bool) {
-		next := s.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal)
-		return next, account.WorthStoring(s, next, rules.Redate())
+		believed, changed := s.Believed(c.Now())
+		next := believed.Observe(p.reading, base.Placed, rules).LoginOf(p.held.Principal)
+		return next, changed || account.WorthStoring(s, next, rules.Redate())
 	})
 	return err
 }

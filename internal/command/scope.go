@@ -200,7 +200,10 @@ func (c *cli) rescope(ctx context.Context, d *data, a account.Account, state sto
 	if err != nil {
 		return fmt.Errorf("the account's host is recorded, but not the rest; run this again: %w", err)
 	}
-	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) { return s.LoggedIn(generation).Elsewhere(c.Now()), true })
+	_, err = d.Fold(ctx, a.ID, state, func(s account.State) (account.State, bool) {
+		s, _ = s.Believed(c.Now())
+		return s.LoggedIn(generation).Elsewhere(c.Now()), true
+	})
 	if err != nil {
 		return fmt.Errorf("the credential is saved, but the account's state is not; run this again: %w", err)
 	}

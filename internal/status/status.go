@@ -170,7 +170,7 @@ type Counts struct {
 // Of makes the report.
 func Of(in Input) Report {
 	stored := in.States
-	in.States = store.Together(in.Catalog.Accounts, in.States)
+	in.States = store.Together(in.Now, in.Catalog.Accounts, in.States)
 	r := Report{At: second(in.Now), Accounts: []Account{}, Providers: []Provider{}, Totals: totals(in.Pins), LastPoll: lastPoll(in), LastSwitch: lastSwitch(in.Serving)}
 	var live map[account.ID]int
 	if in.Pins != nil {

@@ -165,7 +165,7 @@ func (s *Store) LookServing(ctx context.Context, clock func() time.Time) ([]Serv
 		return nil, err
 	}
 	now, settings := clock(), v.Catalog.Settings()
-	known.States = Together(v.Catalog.Accounts, known.States)
+	known.States = Together(now, v.Catalog.Accounts, known.States)
 	var looks []ServingLook
 	for _, p := range q.Serving {
 		view := serving.View{Now: now, ReadAt: readAt, Catalog: v.Catalog.Revision, Policy: v.Catalog.PolicyOf(p), Settings: settings}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"maps"
+	"time"
 
 	"holdfast/internal/core/account"
 )
@@ -10,13 +11,13 @@ import (
 // with what is known of each other (account.Together). They are for decisions and reports,
 // and MUST NOT be the base of a Fold: each stored state tells what its own account's
 // answers taught.
-func Together(accounts []account.Account, states map[account.ID]StateRecord) map[account.ID]StateRecord {
+func Together(now time.Time, accounts []account.Account, states map[account.ID]StateRecord) map[account.ID]StateRecord {
 	plain := make(map[account.ID]account.State, len(states))
 	for id, s := range states {
 		plain[id] = s.State
 	}
 	out := maps.Clone(states)
-	for id, s := range account.TogetherByID(accounts, plain) {
+	for id, s := range account.TogetherByID(now, accounts, plain) {
 		record := out[id]
 		record.State = s
 		out[id] = record

@@ -13,9 +13,9 @@ const ProjectWindow = "project-"
 
 // Together returns what is known of accounts by their limits: of those that have the same
 // limits, each is told what the answers to the others have shown, so that a spent
-// organization is not tried again through its other credential. states are those of
-// accounts, in their order, and are not changed; where no two share, they are returned as
-// they are.
+// organization is not tried again through its other credential. Of each, what cannot be
+// believed at now is left out (Believed). states are those of accounts, in their order, and
+// are not changed; where nothing is to be done, they are returned as they are.
 //
 // # Which accounts share
 //
@@ -33,8 +33,19 @@ const ProjectWindow = "project-"
 // parkings of which the provider says that they are not the credential's alone (Whole).
 // What a credential or a plan may do stays its own: features, a refused login, pauses of a
 // burst, and the windows of a project.
-func Together(accounts []Account, states []State) []State {
+func Together(now time.Time, accounts []Account, states []State) []State {
 	var out []State
+	for i, s := range states {
+		if believed, changed := s.Believed(now); changed {
+			if out == nil {
+				out = slices.Clone(states)
+			}
+			out[i] = believed
+		}
+	}
+	if out != nil {
+		states, out = out, nil
+	}
 	for i := range states {
 		var others []State
 		for j := range states {
@@ -70,13 +81,13 @@ func Sharing(accounts []Account, states []State, i int) []string {
 
 // TogetherByID is Together for states by their accounts' ids. An account without a state
 // has none.
-func TogetherByID(accounts []Account, states map[ID]State) map[ID]State {
+func TogetherByID(now time.Time, accounts []Account, states map[ID]State) map[ID]State {
 	list := make([]State, len(accounts))
 	for i, a := range accounts {
 		list[i] = states[a.ID]
 	}
 	out := maps.Clone(states)
-	for i, s := range Together(accounts, list) {
+	for i, s := range Together(now, accounts, list) {
 		if _, ok := states[accounts[i].ID]; ok {
 			out[accounts[i].ID] = s
 		}

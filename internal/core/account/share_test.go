@@ -50,7 +50,7 @@ func TestWhichAccountsShare(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blocked := c.s.Reject(spent(15*time.Minute, account.FiveHour, "", 3*time.Hour), rules)
-			got := account.Together([]account.Account{c.a, c.b}, []account.State{blocked, c.o})
+			got := account.Together(at(3*time.Hour), []account.Account{c.a, c.b}, []account.State{blocked, c.o})
 			_, shared := blockedUntil(got[1], at(20*time.Minute), "", "")
 			if shared != c.want {
 				t.Errorf("got shared %v, want %v", shared, c.want)

@@ -102,7 +102,7 @@ type WindowFigures struct {
 
 // FiguresOf computes the figures of a round.
 func FiguresOf(f Fleet) Figures {
-	f.States = account.TogetherByID(f.Catalog.Accounts, f.States)
+	f.States = account.TogetherByID(f.Now, f.Catalog.Accounts, f.States)
 	var all Figures
 	for _, p := range account.Providers {
 		accounts := f.Catalog.Of(p)

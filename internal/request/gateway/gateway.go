@@ -34,6 +34,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -110,6 +111,7 @@ type Gateway struct {
 	process     string // the name of this one among those that count usage
 	told        objectsTold
 	inFlight    gauge
+	unbelieved  sync.Map // account.ID: of which it was said
 	health      healthCache
 	open        atomic.Int64
 	decoding    turns

@@ -30,7 +30,7 @@ func (x *exchange) together() {
 	for i, c := range cs {
 		accounts[i], states[i] = c.Account, x.states[c.Account.ID].State
 	}
-	for i, s := range account.Together(accounts, states) {
+	for i, s := range account.Together(x.sit.Now, accounts, states) {
 		cs[i].State = s
 	}
 }
@@ -61,7 +61,10 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 		readings = l.answer.readings // read replaces the list and changes none
 	}
 	return func(s account.State) (account.State, bool) {
-		next := s
+		next, changed := s.Believed(x.g.now())
+		if changed {
+			x.g.sayUnbelieved(x.sit.Candidates[i].Account)
+		}
 		for _, r := range readings {
 			next = next.Observe(r, seen, rules)
 		}
@@ -77,7 +80,14 @@ func (x *exchange) change(i int, l lesson) func(account.State) (account.State, b
 		if l.served {
 			next = next.Served(x.sit.Request.Ask(), l.began)
 		}
-		return next, account.WorthStoring(s, next, rules.Redate())
+		return next, changed || account.WorthStoring(s, next, rules.Redate())
+	}
+}
+
+// sayUnbelieved says once of an account that something of the future was not believed.
+func (g *Gateway) sayUnbelieved(a account.Account) {
+	if _, said := g.unbelieved.LoadOrStore(a.ID, true); !said {
+		g.log.Warn("what was known of an account is from the future and is not believed: a clock was wrong, of this machine or of another on the same data", "account", a.Name)
 	}
 }
 

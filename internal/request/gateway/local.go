@@ -109,7 +109,7 @@ func (g *Gateway) healthy(ctx context.Context) bool {
 		return false
 	}
 	settings, now := snap.Catalog.Settings(), g.now()
-	snap.States = store.Together(snap.Catalog.Accounts, snap.States)
+	snap.States = store.Together(now, snap.Catalog.Accounts, snap.States)
 	for p := range g.providers {
 		serves := func(c pick.Candidate) bool { return pick.ServesDefault(now, settings, c) }
 		if slices.ContainsFunc(pick.Candidates(snap.Catalog.Of(p), store.Known(snap.States), ""), serves) {

@@ -29,6 +29,21 @@ func release(t *testing.T, s *store.Store, l store.Lease, now time.Time) {
 }
 
 var leaseTests = []test{
+	{"OfAClockThatWasAhead", func(t *testing.T, h Harness) { // field case a-clock-that-was-ahead
+		ss := h.stores(t, 2)
+		now, what := instant(), unique()
+		ahead := now.Add(30 * 24 * time.Hour)
+		if _, ours, err := ss[0].TakeLease(soon(t), what, "ahead", ahead, ahead.Add(time.Minute)); err != nil || !ours {
+			t.Fatalf("got %v, %v", ours, err)
+		}
+		l, ours, err := ss[1].TakeLease(soon(t), what, "right", now, now.Add(time.Minute))
+		if err != nil || !ours || l.Holder != "right" {
+			t.Errorf("got ours %v of %q and error %v, want it taken", ours, l.Holder, err)
+		}
+		if _, ours, err := ss[0].TakeLease(soon(t), what, "third", now, now.Add(time.Minute)); err != nil || ours {
+			t.Errorf("got ours %v and error %v, want it held", ours, err)
+		}
+	}},
 	{"OneTakeWins", func(t *testing.T, h Harness) {
 		const rounds, racers = 20, 8
 		ss := h.stores(t, racers)

@@ -93,7 +93,7 @@ func Plan(s Subject, now time.Time, settings catalog.Settings, everybody bool) R
 
 // astray is how far ahead of ours an instant must lie to have come from a clock that was
 // wrong. It is not waited for then.
-const astray = time.Hour
+const astray = account.Ahead
 
 // nextOf is the instant from which an account may be looked at: its clock's, unless the
 // interval has been shortened since that was set, or it was set by a clock that was wrong.

@@ -63,8 +63,8 @@ func TestPlan(t *testing.T) {
 		{"the interval was shortened just now", account.State{}, store.Clock{LookedAt: t0.Add(-6*time.Minute + ns), NextAt: t0.Add(24 * time.Hour)}, false, poll.Waiting, poll.Due},
 		{"backed off from by a longer interval", account.State{}, store.Clock{LookedAt: t0.Add(-30 * time.Minute), NextAt: t0.Add(24 * time.Hour), Failures: 9}, false, poll.BackingOff, poll.BackingOff},
 		{"backed off from by a longer interval for long", account.State{}, store.Clock{LookedAt: t0.Add(-36 * time.Minute), NextAt: t0.Add(24 * time.Hour), Failures: 9}, false, poll.Due, poll.Due},
-		{"a clock an hour ahead", account.State{}, store.Clock{LookedAt: t0.Add(time.Hour), NextAt: t0.Add(65 * time.Minute)}, false, poll.Waiting, poll.Due},
-		{"a clock that was wrong", account.State{}, store.Clock{LookedAt: t0.Add(time.Hour + ns), NextAt: t0.Add(65 * time.Minute)}, false, poll.Due, poll.Due},
+		{"a clock two minutes ahead", account.State{}, store.Clock{LookedAt: t0.Add(2 * time.Minute), NextAt: t0.Add(7 * time.Minute)}, false, poll.Waiting, poll.Due},
+		{"a clock that was wrong", account.State{}, store.Clock{LookedAt: t0.Add(2*time.Minute + ns), NextAt: t0.Add(7 * time.Minute)}, false, poll.Due, poll.Due},
 
 		{"answers that tell, just not silent", read(account.Weekly, t0.Add(-fresh+ns), account.FromAnswer), answered, false, poll.Fresh, poll.Due},
 		{"answers that tell, silent for ten minutes", read(account.Weekly, t0.Add(-fresh), account.FromAnswer), answered, false, poll.Due, poll.Due},

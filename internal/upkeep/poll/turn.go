@@ -233,9 +233,10 @@ func (r *running) learn(process context.Context, t *turn, reading account.Readin
 	placed := t.State.Placed
 	unparked := false
 	folded, err := r.Store.Fold(context.WithoutCancel(process), t.Account.ID, t.State, func(s account.State) (account.State, bool) {
-		next := s.Observe(reading, placed, rules).LoginOf(t.credential.Principal)
+		believed, changed := s.Believed(r.Now())
+		next := believed.Observe(reading, placed, rules).LoginOf(t.credential.Principal)
 		unparked = s.Parked != nil && next.Parked == nil
-		return next, account.WorthStoring(s, next, rules.Redate())
+		return next, changed || account.WorthStoring(s, next, rules.Redate())
 	})
 	if err != nil {
 		// Its clock stays as it was set before: the endpoint is not asked again at once.

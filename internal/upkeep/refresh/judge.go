@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast/internal/core/account"
 	"holdfast/internal/core/credential"
 	"holdfast/internal/store"
 	"holdfast/internal/upkeep/presence"
@@ -162,13 +163,16 @@ func (s stand) judge(now time.Time, us stance) verdict {
 	}
 	age, watched := us.patience()
 	switch {
-	case now.Sub(mark.Since) >= age && us.watched >= watched:
+	case (now.Sub(mark.Since) >= age || ahead(mark.Since, now)) && us.watched >= watched:
 		return repeat
 	case us.watched >= silentFor:
 		return silent
 	}
 	return wait
 }
+
+// ahead reports whether an instant was written by a clock that was wrong.
+func ahead(at, now time.Time) bool { return at.After(now.Add(account.Ahead)) }
 
 func (s stand) unlessBackedOff(now time.Time, v verdict) verdict {
 	// A RetryAt further away was written by a clock that was wrong.

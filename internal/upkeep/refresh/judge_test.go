@@ -49,7 +49,10 @@ func TestJudge(t *testing.T) {
 		{name: "of one that lives here, old but not watched", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute, false)}}, us: stance{watched: 2*time.Minute - 1, other: presence.Here}, want: silent},
 		{name: "of one that lives here, watched but not old", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute-1, false)}}, us: stance{watched: 2 * time.Minute, other: presence.Here}, want: silent},
 		{name: "of one that lives here, old and watched", s: stand{renewal: store.Renewal{Spending: mark("h", 10*time.Minute, false)}}, us: stance{watched: 2 * time.Minute, other: presence.Here}, want: repeat},
-		{name: "another's, of a clock that is ahead", s: stand{renewal: store.Renewal{Spending: mark("h", -time.Hour, false)}}, us: stance{watched: long}, want: silent},
+		// Field case a-clock-that-was-ahead: the mark's own instant is not waited for.
+		{name: "another's, of a clock two minutes ahead", s: stand{renewal: store.Renewal{Spending: mark("h", -2*time.Minute, false)}}, us: stance{watched: long}, want: silent},
+		{name: "another's, of a clock that was wrong", s: stand{renewal: store.Renewal{Spending: mark("h", -30*24*time.Hour, false)}}, us: stance{watched: long}, want: repeat},
+		{name: "another's, of a clock that was wrong, not watched", s: stand{renewal: store.Renewal{Spending: mark("h", -30*24*time.Hour, false)}}, want: wait},
 		{name: "another's, on another token", s: stand{renewal: store.Renewal{Spending: &store.Spending{Token: "u", By: "h", Since: now}}}, want: begin},
 		{name: "ours, never sent", s: stand{renewal: store.Renewal{Spending: mark("us", 0, false)}}, want: begin},
 		{name: "ours, sent", s: stand{renewal: store.Renewal{Spending: mark("us", 0, false)}}, us: stance{sent: true}, want: repeat},

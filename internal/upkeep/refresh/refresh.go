@@ -329,6 +329,9 @@ func (j *job) close(ctx context.Context, s stand, v verdict) (credential.Credent
 	case silent:
 		since := s.renewal.Spending.Since
 		age, _ := j.stance(s).patience()
+		if now := j.Now(); ahead(since, now) {
+			since = now
+		}
 		return credential.Credential{}, &LaterError{since.Add(age), fmt.Errorf(
 			"%w: another process began to renew it at %s and has not been heard of since; from %s it is tried here",
 			ErrTransient, since.Format(time.RFC3339), since.Add(age).Format(time.RFC3339))}

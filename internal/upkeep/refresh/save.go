@@ -128,7 +128,10 @@ func (j *job) foldState(ctx context.Context, change func(account.State) (account
 	if err != nil {
 		return err
 	}
-	_, err = j.Store.Fold(ctx, j.account.ID, view.States[j.account.ID], change)
+	_, err = j.Store.Fold(ctx, j.account.ID, view.States[j.account.ID], func(s account.State) (account.State, bool) {
+		s, _ = s.Believed(j.Now())
+		return change(s)
+	})
 	return err
 }
 
