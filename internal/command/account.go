@@ -140,6 +140,7 @@ func (c *cli) show(ctx context.Context, d *data, name string) (shown, error) {
 	if err != nil {
 		return shown{}, err
 	}
+	d.markUnopened(ctx, snap)
 	pins, err := d.PinTally(ctx, c.Now())
 	if err != nil {
 		return shown{}, err

@@ -51,6 +51,17 @@ type data struct {
 	hearSilence func(context.Context, time.Time) (bool, error)
 }
 
+// markUnopened marks accounts whose stored credential does not open. Of a table that is not
+// looked at: its key service is asked by those commands alone that use a credential.
+func (d *data) markUnopened(ctx context.Context, snap store.Snapshot) {
+	if d.presence == nil {
+		return
+	}
+	if v, err := d.vault(ctx); err == nil {
+		v.Unopened(snap.States, snap.Credentials)
+	}
+}
+
 func (d *data) vault(ctx context.Context) (vault.Vault, error) {
 	box, err := d.box(ctx)
 	return vault.Vault{Store: d.Store, Box: box}, err

@@ -13,6 +13,7 @@ import (
 
 	"holdfast/internal/command"
 	"holdfast/internal/store"
+	"holdfast/internal/store/sqlitestore"
 )
 
 // The data key of another directory must not be used: what is sealed with it here, nobody
@@ -182,5 +183,48 @@ func TestDataInADirectoryOfEverybody(t *testing.T) {
 	b.dir = filepath.Join(b.dir, "own")
 	if r := b.must("key", "create", "laptop"); strings.Contains(r.stderr, "Other users") {
 		t.Errorf("in a directory of its own: got %q", r.stderr)
+	}
+}
+
+// TestUnreadableState is field case one-bad-record: an account whose state is damaged is named
+// with its cure, the cure works, and every other account is as it was.
+func TestUnreadableState(t *testing.T) {
+	b := newBench(t)
+	b.env["OTHER"] = apiKey + "-2"
+	b.must("account", "add", "marlow", "--provider", "anthropic", "--key-env", "KEY")
+	b.must("account", "add", "juniper", "--provider", "anthropic", "--key-env", "OTHER")
+	b.fold("marlow", weekly(0, 0.2, t0.Add(24*time.Hour)))
+	b.spoil(store.KindState)
+	for _, args := range [][]string{{"status"}, {"account", "show", "marlow"}} {
+		if text := b.must(args...).stdout; !strings.Contains(text, "unreadable") || !strings.Contains(text, "account clear marlow") {
+			t.Errorf("%v: got\n%s", args, text)
+		}
+	}
+	text := b.must("pick", "--provider", "anthropic", "--model", "claude-opus-5").stdout
+	if !strings.Contains(text, "juniper") {
+		t.Errorf("pick: got\n%s", text)
+	}
+	b.must("account", "clear", "marlow")
+	if text := b.must("status").stdout; strings.Contains(text, "unreadable") {
+		t.Errorf("cleared: got\n%s", text)
+	}
+}
+
+// spoil makes the records of a kind unreadable.
+func (b *bench) spoil(kind store.Kind) {
+	b.t.Helper()
+	backend, err := sqlitestore.Open(b.dir)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer backend.Close()
+	for r, err := range backend.List(b.t.Context(), kind) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		r.Body = []byte("{")
+		if _, err := backend.Put(b.t.Context(), r, store.Condition{Revision: r.Revision}); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 }

@@ -97,6 +97,7 @@ func (c *cli) report(ctx context.Context, d *data) (status.Report, error) {
 	if err != nil {
 		return status.Report{}, err
 	}
+	d.markUnopened(ctx, snap)
 	pins, err := d.PinTally(ctx, c.Now())
 	if err != nil {
 		return status.Report{}, err

@@ -18,7 +18,7 @@ var payAt = map[account.Provider]map[account.Kind]string{
 // Remedy is what the owner of a parked account does to have it used again; empty for all
 // others.
 func (a Account) Remedy() string {
-	if a.State != Parked {
+	if a.State != Parked && a.State != Unreadable {
 		return ""
 	}
 	return a.need().text
@@ -41,6 +41,10 @@ func (a Account) need() need {
 	byLogin := func(why string) need { return need{why + anew, why + anew + ": " + login, login} }
 	cleared := func(what string) need { return need{what, what + ", then: " + again, again} }
 	switch {
+	case a.Reason == account.UnreadableState:
+		return cleared("what was known of it is damaged in the store, and is given up with the next command")
+	case a.Reason == account.UnreadableCredential:
+		return byLogin("its credential is damaged in the store, or was sealed with another key; ")
 	case a.Reason == refresh.ReasonRefused:
 		return byLogin("the provider does not renew this login any more; ")
 	case a.Reason == refresh.ReasonAnswerLost:
@@ -66,7 +70,7 @@ func (a Account) need() need {
 func (a *Account) ends(now time.Time, s account.State) {
 	e := s.Ending
 	switch {
-	case a.State == Parked:
+	case a.State == Parked || a.State == Unreadable:
 		n := a.need()
 		a.NeedsOwner = &NeedsOwner{What: n.what, Command: n.command}
 	case e != nil:

@@ -57,13 +57,15 @@ type Report struct {
 // State is an account's standing in one word.
 type State string
 
-// An account that is several of these has the first that applies in the order parked,
-// cooldown, draining.
+// An account that is several of these has the first that applies in the order unreadable,
+// parked, cooldown, draining.
 const (
 	Ready    State = "ready"
 	Draining State = "draining"
 	Cooldown State = "cooldown"
 	Parked   State = "parked"
+	// Unreadable: a record of the account is damaged, and its owner has to mend that.
+	Unreadable State = "unreadable"
 )
 
 // Account is one account's part of the report.
@@ -211,7 +213,7 @@ func Of(in Input) Report {
 					room = max(room, left)
 				}
 			}
-			if entry.State != Parked {
+			if entry.State != Parked && entry.State != Unreadable {
 				section.SoonestReset = soonest(section.SoonestReset, entry.Windows)
 			}
 			r.Accounts = append(r.Accounts, entry)
@@ -234,6 +236,8 @@ func accountEntry(now time.Time, c pick.Candidate) Account {
 	entry.Refuses = entry.refuses(now, c)
 	block, blocked := pick.Blocked(now, pick.Request{}, c)
 	switch {
+	case s.Parked.Unreadable():
+		entry.State, entry.Reason = Unreadable, s.Parked.Reason
 	case s.Parked != nil:
 		since := second(s.Parked.Since)
 		entry.State, entry.Reason, entry.ParkedSince, entry.ParkedFor = Parked, s.Parked.Reason, &since, s.Parked.Kind

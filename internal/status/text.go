@@ -94,7 +94,7 @@ func (a Account) Standing(at time.Time) string {
 	if a.Serving {
 		text += ", serving"
 	}
-	if a.expired(at) && a.State != Parked {
+	if a.expired(at) && a.State != Parked && a.State != Unreadable {
 		text += ", login expired"
 	}
 	if a.Reason != "" {

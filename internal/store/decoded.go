@@ -18,6 +18,10 @@ import (
 // is used only for the very bytes that the store just gave. Revisions alone would not do,
 // since those of a record that was removed and made again begin anew. Values are shared
 // and MUST NOT be changed.
+//
+// A record that cannot be read is its own affair: the account, the conversation or the object
+// that it is of goes without, and nothing else. It keeps its revision, so that the next write
+// takes its place. Only the configuration cannot be done without.
 type decoded struct {
 	catalogs memory[*catalog.Catalog]
 	states   memory[account.State]
@@ -76,22 +80,34 @@ func (d *decoded) state(r Record) (StateRecord, error) {
 		return StateRecord{Placed: r.Count}, nil
 	}
 	s, err := d.states.of(r)
-	return StateRecord{State: s, Placed: r.Count, Revision: r.Revision}, err
+	if err != nil {
+		s = account.Unreadable(account.State{}, account.UnreadableState)
+	}
+	return StateRecord{State: s, Placed: r.Count, Revision: r.Revision}, nil
 }
 
 func (d *decoded) pin(r Record) (pin.Record, error) {
 	p, err := d.pins.of(r)
+	if err != nil {
+		p = pin.Record{} // which has ended; its conversation is picked for as a new one
+	}
 	p.Revision = r.Revision
-	return p, err
+	return p, nil
 }
 
 func (d *decoded) serving(r Record) (ServingRecord, error) {
 	s, err := d.servings.of(r)
-	return ServingRecord{Record: s, Revision: r.Revision}, err
+	if err != nil {
+		s = serving.Record{} // the next pick records who serves
+	}
+	return ServingRecord{Record: s, Revision: r.Revision}, nil
 }
 
 func (d *decoded) owner(r Record) (object.Record, error) {
 	o, err := d.owners.of(r)
+	if err != nil {
+		o = object.Record{} // nobody is known to have the object
+	}
 	o.Revision = r.Revision
-	return o, err
+	return o, nil
 }

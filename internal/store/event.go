@@ -144,8 +144,8 @@ func eventsIn(stored Record) (eventsOfDay, error) {
 	if stored.Revision == 0 {
 		return d, nil
 	}
-	if err := json.Unmarshal(stored.Body, &d); err != nil {
-		return d, fmt.Errorf("decode events of %s: %w", stored.ID, err)
+	if json.Unmarshal(stored.Body, &d) != nil {
+		return eventsOfDay{Events: []event.Event{}}, nil // a day that cannot be read is begun anew
 	}
 	for i := range d.Events {
 		d.Events[i].At, d.Events[i].Until = d.Events[i].At.UTC(), d.Events[i].Until.UTC()

@@ -60,8 +60,8 @@ func (s *Store) AddHistory(ctx context.Context, id account.ID, p Point) (bool, e
 	for range foldAttempts {
 		var d pointsOfDay
 		if stored.Revision > 0 {
-			if err := json.Unmarshal(stored.Body, &d); err != nil {
-				return false, fmt.Errorf("decode history: %w", err)
+			if json.Unmarshal(stored.Body, &d) != nil {
+				d = pointsOfDay{} // a day that cannot be read is begun anew
 			}
 		}
 		if !d.add(p) {
@@ -107,8 +107,8 @@ func (s *Store) History(ctx context.Context, id account.ID, since, now time.Time
 			continue
 		}
 		var d pointsOfDay
-		if err := json.Unmarshal(r.Body, &d); err != nil {
-			return nil, fmt.Errorf("decode history of %s: %w", r.ID, err)
+		if json.Unmarshal(r.Body, &d) != nil {
+			continue
 		}
 		for _, p := range d.points() {
 			if !p.At.Before(since) && !p.At.After(now) {

@@ -17,7 +17,12 @@ const pinHistory = 24 * time.Hour
 // returns the winner's pin and false: adopt it. A claim that fails with ErrUnavailable
 // may have been applied; claiming again then returns our own pin as the winner's.
 func (s *Store) ClaimPin(ctx context.Context, key string, r pin.Record, now time.Time) (pin.Record, bool, error) {
-	return s.putPin(ctx, key, r, Condition{Revision: 0, ExpiredBy: now})
+	winner, won, err := s.putPin(ctx, key, r, Condition{Revision: 0, ExpiredBy: now})
+	if err == nil && !won && winner.Account == "" && winner.Revision > 0 {
+		// What stands there cannot be read, and so is nobody's pin, however long it was to live.
+		return s.putPin(ctx, key, r, Condition{Revision: winner.Revision})
+	}
+	return winner, won, err
 }
 
 // ReplacePin writes a touched or moved pin if the stored one is still the one that next

@@ -87,8 +87,8 @@ func pollOf(r Record) (PollRecord, error) {
 	if r.Revision == 0 {
 		return p, nil
 	}
-	if err := json.Unmarshal(r.Body, &p.Poll); err != nil {
-		return p, fmt.Errorf("decode the poll: %w", err)
+	if json.Unmarshal(r.Body, &p.Poll) != nil {
+		p.Poll = Poll{} // one that cannot be read is begun anew
 	}
 	return p, nil
 }

@@ -125,8 +125,8 @@ func usageOf(stored Record) (usage.Record, error) {
 	if stored.Revision == 0 {
 		return r, nil
 	}
-	if err := json.Unmarshal(stored.Body, &r); err != nil {
-		return r, fmt.Errorf("decode usage of %s: %w", stored.ID, err)
+	if json.Unmarshal(stored.Body, &r) != nil {
+		return usage.Record{}, nil // an hour that cannot be read is begun anew
 	}
 	return r, nil
 }

@@ -128,6 +128,29 @@ type Parked struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
+// Reasons of accounts whose own records cannot be read. Nothing is held against them by
+// their provider.
+const (
+	// UnreadableState: what was known of the account is lost; the owner clears it.
+	UnreadableState = "unreadable-state"
+	// UnreadableCredential: its credential does not open; the owner gives it another.
+	UnreadableCredential = "unreadable-credential"
+)
+
+// Unreadable is the state of an account one of whose records cannot be read: nobody uses it
+// until its owner has mended that.
+func Unreadable(s State, reason string) State {
+	if s.Parked == nil {
+		s.Parked = &Parked{Reason: reason}
+	}
+	return s
+}
+
+// Unreadable reports whether an account is parked for a record that cannot be read.
+func (p *Parked) Unreadable() bool {
+	return p != nil && (p.Reason == UnreadableState || p.Reason == UnreadableCredential)
+}
+
 // Ending says that a login goes on and is not renewed any more: its refresh token will never
 // do again, and only its owner can log in anew.
 type Ending struct {

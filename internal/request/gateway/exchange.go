@@ -346,12 +346,14 @@ func (x *exchange) readStore() bool {
 			err = x.readMore(ctx, &v)
 		}
 	}
-	if err == nil {
-		err = x.hold(v.Credentials)
-	}
 	if err != nil {
 		x.storeFailed(err)
 		return false
+	}
+	for _, id := range x.hold(v.Credentials) {
+		s := v.States[id]
+		s.State = account.Unreadable(s.State, account.UnreadableCredential)
+		v.States[id] = s
 	}
 	var ok bool
 	if x.key, ok = x.config.key(x.hashes); !ok { // revoked since we last looked
@@ -363,9 +365,7 @@ func (x *exchange) readStore() bool {
 	x.findOwner(v.Owners)
 	x.sawServing(q, v, now)
 	x.sit = x.situation(v)
-	if len(x.sit.Candidates) > 1 {
-		x.together()
-	}
+	x.together()
 	return true
 }
 

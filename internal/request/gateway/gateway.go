@@ -112,6 +112,7 @@ type Gateway struct {
 	told        objectsTold
 	inFlight    gauge
 	unbelieved  sync.Map // account.ID: of which it was said
+	unopened    sync.Map // account.ID: whose credential does not open, and of which it was said
 	health      healthCache
 	open        atomic.Int64
 	decoding    turns

@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/core/pin"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
+	"holdfast/internal/store/vault"
 )
 
 // hello answers a client that warms its connection up. It says nothing about accounts.
@@ -144,6 +145,7 @@ func (x *exchange) status() {
 		x.storeFailed(err)
 		return
 	}
+	vault.Vault{Store: x.g.store, Box: x.box}.Unopened(snap.States, snap.Credentials)
 	now := x.g.now()
 	pins, err := x.g.store.PinTally(x.r.Context(), now)
 	if err != nil {

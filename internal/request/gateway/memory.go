@@ -68,19 +68,34 @@ func (c *credentialCache) keep(accounts []account.Account) {
 }
 
 // hold opens sealed credentials into memory, and drops those of accounts that were removed.
-func (x *exchange) hold(sealed map[account.ID]store.SealedRecord) error {
+// It returns the accounts whose credential does not open.
+func (x *exchange) hold(sealed map[account.ID]store.SealedRecord) (unopened []account.ID) {
 	v := vault.Vault{Store: x.g.store, Box: x.box}
 	for id, record := range sealed {
 		c, err := v.Open(id, record)
 		if err != nil {
-			return fmt.Errorf("open the credential of an account: %w", err)
+			unopened = append(unopened, id)
+			if _, said := x.g.unopened.LoadOrStore(id, true); !said {
+				x.g.log.Error("the stored credential of an account cannot be opened; log in to it again", "account", x.nameOf(id), "error", err)
+			}
+			continue
 		}
 		x.g.credentials.put(id, heldCredential{c, record.Revision})
 	}
 	if len(sealed) > 0 {
 		x.g.credentials.keep(x.config.Accounts)
 	}
-	return nil
+	return unopened
+}
+
+// nameOf is the name of an account, for the log.
+func (x *exchange) nameOf(id account.ID) string {
+	for _, a := range x.config.Accounts {
+		if a.ID == id {
+			return a.Name
+		}
+	}
+	return string(id)
 }
 
 // credentialOf returns an account's credential of at least a generation, from memory or
@@ -97,8 +112,8 @@ func (x *exchange) rereadCredential(id account.ID) (credential.Credential, bool,
 	if err != nil || record.Revision == 0 {
 		return credential.Credential{}, false, err
 	}
-	if err := x.hold(map[account.ID]store.SealedRecord{id: record}); err != nil {
-		return credential.Credential{}, false, err
+	if len(x.hold(map[account.ID]store.SealedRecord{id: record})) > 0 {
+		return credential.Credential{}, false, nil
 	}
 	h, _ := x.g.credentials.get(id)
 	return h.Credential, true, nil

@@ -167,6 +167,25 @@ var pinTests = []test{
 		r := revision(pin.New(anthropic("a"), false, instant(), life), 4)
 		replace(t, s, unique(), r, false, pin.Record{})
 	}},
+	{"UnreadableIsReplaced", func(t *testing.T, h Harness) { // field case one-bad-record
+		b := h.open(t)
+		s := store.New(b).Within(patience)
+		now, key := instant(), unique()
+		if _, err := b.Put(soon(t), store.Record{Key: store.Key{Kind: store.KindPin, ID: key}, Body: []byte("{"), ExpiresAt: now.Add(life)}, store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Read(soon(t), store.Query{Pins: []string{key}})
+		if err != nil || v.Pins[key].Live(now) {
+			t.Errorf("got %+v and error %v, want one that has ended", v.Pins[key], err)
+		}
+		r := pin.New(anthropic("a"), false, now, life)
+		if got, won, err := s.ClaimPin(soon(t), key, r, now); err != nil || !won || got.Account != "a" {
+			t.Errorf("got %+v, won %v and error %v, want the claim to win", got, won, err)
+		}
+		if got, won, err := s.ClaimPin(soon(t), key, pin.New(anthropic("b"), false, now, life), now); err != nil || won || got.Account != "a" {
+			t.Errorf("then: got %+v, won %v and error %v, want the first to hold", got, won, err)
+		}
+	}},
 	{"ListedWhenEndedToo", func(t *testing.T, h Harness) {
 		s := h.stores(t, 1)[0]
 		now := instant()

@@ -59,10 +59,14 @@ func (p *Poller) Fleet(ctx context.Context) (metric.Fleet, error) {
 	open := vault.Vault{Store: p.Store, Box: box}
 	for _, a := range f.Catalog.Accounts {
 		looker, record := p.Lookers[a.Provider], held.Credentials[a.ID]
-		if looker == nil || record.Revision == 0 {
+		if record.Revision == 0 {
 			continue
 		}
-		if c, err := open.Open(a.ID, record); err == nil { // the round logs the one that does not open
+		c, err := open.Open(a.ID, record)
+		switch {
+		case err != nil: // which the round logs
+			f.States[a.ID] = account.Unreadable(f.States[a.ID], account.UnreadableCredential)
+		case looker != nil:
 			f.Watched[a.ID] = len(looker.Looks(a.Kind, c)) > 0
 		}
 	}
