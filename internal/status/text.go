@@ -116,6 +116,9 @@ func (a Account) Remarks(at time.Time) []string {
 	if a.Warning != "" {
 		lines = append(lines, a.Warning)
 	}
+	if a.State == Unreadable {
+		lines = append(lines, a.Remedy())
+	}
 	for _, b := range a.BlockedModels {
 		lines = append(lines, b.Text(at))
 	}
