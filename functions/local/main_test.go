@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -67,7 +68,11 @@ func TestProgram(t *testing.T) {
 
 func TestProgramStops(t *testing.T) {
 	path, dir := build(t), t.TempDir()
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	// Under nohup this process ignores SIGHUP, and what it starts would inherit that.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP)
+	defer signal.Stop(heard)
+	for _, sent := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		cmd := exec.CommandContext(t.Context(), path, "serve", "--data", dir, "--addr", "127.0.0.1:0")
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
@@ -82,13 +87,13 @@ func TestProgramStops(t *testing.T) {
 			if strings.Contains(said.Text(), "holdfast is listening on http://127.0.0.1:") {
 				listening = true
 				// Serving begins right after this line; the signal is caught from then on.
-				if err := cmd.Process.Signal(signal); err != nil {
+				if err := cmd.Process.Signal(sent); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		if err := cmd.Wait(); err != nil || !listening {
-			t.Errorf("after %v: %v; it had listened: %t", signal, err, listening)
+			t.Errorf("after %v: %v; it had listened: %t", sent, err, listening)
 		}
 	}
 }
