@@ -49,12 +49,14 @@ build-function = $(1) go build -trimpath -buildvcs=false -tags lambda.norpc -ldf
 # The template's parameter Architecture and its words. `sam build` does not hand the
 # parameter on, so whoever deploys for x86_64 says it to both, as the targets here do.
 # A deployment with --guided saves its answer, and a later build has to agree with it.
-ARCHITECTURE ?= $(or $(firstword $(shell sed -n 's/.*Architecture=[\\"]*\([a-z0-9_]*\).*/\1/p' samconfig.toml)),arm64)
+SAVED_ARCHITECTURE := $(firstword $(shell cat samconfig.local.toml samconfig.toml 2>/dev/null | sed -n 's/.*Architecture=[\\"]*\([a-z0-9_]*\).*/\1/p'))
+ARCHITECTURE ?= $(or $(SAVED_ARCHITECTURE),arm64)
 goarch-arm64 := arm64
 goarch-x86_64 := amd64
 
 .PHONY: build-Gateway build-Poller
 build-Gateway build-Poller: # what `sam build` calls, with the folder in ARTIFACTS_DIR
+	@$(if $(filter-out $(ARCHITECTURE),$(SAVED_ARCHITECTURE)),$(if $(DEPLOYING),,$(error this builds for $(ARCHITECTURE), but your saved answers say Architecture=$(SAVED_ARCHITECTURE), and a function that has the other processor's program answers every request with 502. Leave ARCHITECTURE out, or deploy by: make deploy ARCHITECTURE=$(ARCHITECTURE))))
 	@$(call build-function,GOOS=linux GOARCH=$(or $(goarch-$(ARCHITECTURE)),$(error ARCHITECTURE is arm64 or x86_64)),$(ARTIFACTS_DIR)/bootstrap,$(function-$@))
 
 function-build-Gateway := gateway
@@ -75,11 +77,26 @@ $(SAM):
 # More of the template's parameters, such as PARAMETERS="LogLevel=debug MemorySize=256".
 PARAMETERS ?=
 
+# The Python of the SAM CLI, which can ask AWS.
+SAM_PYTHON := $(dir $(SAM))python
+
 .PHONY: deploy
-deploy: $(SAM) ## Build and deploy into your AWS account, as samconfig.toml says; ARCHITECTURE=x86_64 for the other processor
+deploy: $(SAM) ## Build and deploy into your AWS account, as your saved answers say; ARCHITECTURE=x86_64 or PARAMETERS="LogLevel=debug" change one
+	@config=$(CURDIR)/$$(python3 infra/deploy.py config); \
+	architecture=$(if $(filter command line environment,$(origin ARCHITECTURE)),$(ARCHITECTURE),$$($(SAM_PYTHON) infra/deploy.py architecture)); \
+	architecture=$${architecture:-arm64}; \
+	mapfile -t parameters < <(python3 infra/deploy.py parameters Architecture=$$architecture $(PARAMETERS)); \
+	$(if $(filter command line environment,$(origin ARCHITECTURE)),python3 infra/deploy.py save Architecture=$(ARCHITECTURE);) \
+	DEPLOYING=1 ARCHITECTURE=$$architecture $(SAM) build --config-file "$$config" --parameter-overrides Architecture=$$architecture; \
+	$(SAM) deploy --config-file "$$config" --parameter-overrides "$${parameters[@]}"; \
+	$(SAM) list stack-outputs --config-file "$$config" --stack-name "$$(python3 infra/deploy.py stack)" --output json | $(SAM_PYTHON) internal/test/awstest/lines.py || echo "deployed; the stack's outputs say how to use it"
+
+.PHONY: deploy-guided
+deploy-guided: $(SAM) ## The same, and before it asks you each parameter; your answers are kept in samconfig.local.toml, which git ignores
+	@python3 infra/deploy.py begin
 	@ARCHITECTURE=$(ARCHITECTURE) $(SAM) build --parameter-overrides Architecture=$(ARCHITECTURE)
-	@$(SAM) deploy --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
-	@$(SAM) list stack-outputs --output json | $(dir $(SAM))python internal/test/awstest/lines.py || echo "deployed; the stack's outputs say how to use it"
+	@$(SAM) deploy --guided --config-file $(CURDIR)/samconfig.local.toml
+	@$(MAKE) --no-print-directory deploy
 
 .PHONY: deploy-local
 deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted
