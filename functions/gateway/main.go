@@ -44,8 +44,9 @@ func main() {
 	os.Exit(1)
 }
 
-// build wires the function. It contacts nobody: the data key is opened while the platform
-// brings the first event.
+// build wires the function. It waits for nobody: the data key is opened and the configuration
+// read beside each other while the platform brings the first event, so that the first request
+// waits for its own read alone.
 func build(log *slog.Logger) (http.Handler, error) {
 	name := os.Getenv("HOLDFAST_TABLE")
 	if name == "" {
@@ -72,7 +73,7 @@ func build(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gateway.New(gateway.Options{
+	handler, err := gateway.New(gateway.Options{
 		Store:     known,
 		OpenBox:   func(ctx context.Context) (gateway.Box, error) { return table.Box(ctx) },
 		Providers: providers,
@@ -84,6 +85,11 @@ func build(log *slog.Logger) (http.Handler, error) {
 			measure(r)
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	go handler.Prepare(context.Background())
+	return handler, nil
 }
 
 // measure writes a request's metrics into the log, where the platform reads them.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,6 +82,17 @@ func (c *catalogCache) offer(rec store.CatalogRecord, at time.Time) *configurati
 			return current
 		}
 	}
+}
+
+// Prepare reads the configuration before the first request comes, which then need not wait for
+// it. Where that fails, the first request reads it and hears why.
+func (g *Gateway) Prepare(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.Error("panic", "panic", p, "in", "prepare", "stack", string(debug.Stack()))
+		}
+	}()
+	_, _ = g.configurationWithin(ctx, catalogFresh)
 }
 
 // configurationWithin returns a configuration no older than age, reading it if need be.
