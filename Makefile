@@ -102,6 +102,10 @@ deploy-guided: $(SAM) ## The same, and before it asks you each parameter; your a
 deploy-local: tools ## Deploy into a stand-in of AWS on this machine, until interrupted
 	@bash internal/test/awstest/deploy-local.sh "$(HOLDFAST_TEST_TOOLS)"
 
+.PHONY: transcript
+transcript: tools ## The life of a deployment on a stand-in for AWS, with times: deploy, first turns of each agent, upgrade, alarms, a second region, removal
+	@go test -count=1 -v -run '^TestDeployed$$' ./internal/e2e | grep -E '^ {0,4}--- |^(ok|FAIL)'
+
 .PHONY: quick
 quick: fmt vet ## Format, vet and the tests that need Go alone, in about a minute; tests that need more are skipped and counted
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \

@@ -67,6 +67,11 @@ func TestDeployed(t *testing.T) {
 	part("Login revoked", revoked)
 	part("Alarms", scenarios)
 	part("Schedule", scheduled) // late, since it waits for a minute's end otherwise
+	part("A second region", func(t *testing.T, s *stack) {
+		if said, _ := s.DeployElsewhere("eu-west-1"); !strings.Contains(said, "Successfully created/updated stack") {
+			t.Errorf("got %s, want a stack of the same name beside the first", said)
+		}
+	})
 	part("Deleted", deleted)
 }
 

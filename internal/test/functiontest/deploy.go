@@ -68,7 +68,7 @@ func Deploy(t testing.TB) *Deployment {
 	d.Build("first")
 	const enter = "\n"
 	d.run(strings.Join([]string{
-		"", awstest.Region, Architecture, "", "debug", "", AlarmEmail, "true", "", "", // name, region, parameters
+		"", awstest.Region, Architecture, "", "debug", "", AlarmEmail, "true", "", "", "", "", // name, region, parameters
 		"n",    // confirm changes
 		"", "", // roles; no keeping of what failed
 		"y",        // the Function URL has no authentication of AWS's
@@ -102,6 +102,14 @@ func (d *Deployment) Build(version string) {
 func (d *Deployment) DeployAgain() string {
 	d.t.Helper()
 	return d.run("", "deploy", "--no-confirm-changeset", "--template-file", filepath.Join(d.build, "template.yaml"))
+}
+
+// DeployElsewhere deploys what was built into another region, by the same answers, and deletes
+// that stack again. It returns what the SAM CLI said.
+func (d *Deployment) DeployElsewhere(region string) (deployed, deleted string) {
+	d.t.Helper()
+	deployed = d.run("", "deploy", "--no-confirm-changeset", "--region", region, "--template-file", filepath.Join(d.build, "template.yaml"))
+	return deployed, d.run("", "delete", "--no-prompts", "--region", region)
 }
 
 // Lines is what `make deploy` tells its owner to paste, with another URL than the Function
