@@ -15,14 +15,11 @@ import (
 
 	"holdfast/internal/aws/cloud"
 	"holdfast/internal/aws/lambdahttp"
-	"holdfast/internal/core/account"
 	"holdfast/internal/core/advice"
 	"holdfast/internal/core/metric"
 	"holdfast/internal/logging"
 	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 	"holdfast/internal/request/gateway"
 	"holdfast/internal/store"
 	"holdfast/internal/upkeep/refresh"
@@ -58,11 +55,7 @@ func build(log *slog.Logger) (http.Handler, error) {
 	}
 	table := cloud.Open(cfg, name, cloud.Key(os.Getenv("HOLDFAST_KMS_KEY_ID")))
 	go func() { _, _ = table.Box(context.Background()) }() // an error is told by the first request
-	known, providers := store.New(table), map[account.Provider]provider.Provider{
-		account.Anthropic: anthropic.Provider{},
-		account.OpenAI:    openai.Provider{},
-		account.XAI:       xai.Provider{},
-	}
+	known, providers := store.New(table), all.Providers()
 	logins, err := refresh.New(refresh.Options{
 		Store:    known,
 		OpenBox:  func(ctx context.Context) (refresh.Box, error) { return table.Box(ctx) },

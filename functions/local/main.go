@@ -12,11 +12,7 @@ import (
 
 	"holdfast/internal/aws/cloud/profile"
 	"holdfast/internal/command"
-	"holdfast/internal/core/account"
-	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 )
 
 // version is set when a release is built.
@@ -25,13 +21,9 @@ var version = "dev"
 func main() {
 	info, _ := debug.ReadBuildInfo()
 	os.Exit(command.Run(context.Background(), os.Args[1:], command.Options{
-		Build:   command.BuildOf(version, info),
-		Program: os.Args[0],
-		Providers: map[account.Provider]provider.Provider{
-			account.Anthropic: anthropic.Provider{},
-			account.OpenAI:    openai.Provider{},
-			account.XAI:       xai.Provider{},
-		},
+		Build:     command.BuildOf(version, info),
+		Program:   os.Args[0],
+		Providers: all.Providers(),
 		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,

@@ -18,13 +18,10 @@ import (
 	"holdfast/internal/aws/cloud"
 	"holdfast/internal/aws/cloudwatch"
 	"holdfast/internal/aws/lambdahttp"
-	"holdfast/internal/core/account"
 	"holdfast/internal/core/metric"
 	"holdfast/internal/logging"
 	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 	"holdfast/internal/store"
 	"holdfast/internal/store/vault"
 	"holdfast/internal/upkeep/poll"
@@ -93,11 +90,7 @@ func build(log *slog.Logger) (*poller, error) {
 	}
 	table := cloud.Open(cfg, name, cloud.Key(os.Getenv("HOLDFAST_KMS_KEY_ID")))
 	go func() { _, _ = table.Box(context.Background()) }() // an error is told by the first round
-	known, providers := store.New(table), map[account.Provider]provider.Provider{
-		account.Anthropic: anthropic.Provider{},
-		account.OpenAI:    openai.Provider{},
-		account.XAI:       xai.Provider{},
-	}
+	known, providers := store.New(table), all.Providers()
 	logins, err := refresh.New(refresh.Options{
 		Store:    known,
 		OpenBox:  func(ctx context.Context) (refresh.Box, error) { return table.Box(ctx) },

@@ -14,10 +14,7 @@ import (
 	"holdfast/internal/aws/cloud/profile"
 	"holdfast/internal/command"
 	"holdfast/internal/core/account"
-	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 	"holdfast/internal/store"
 	"holdfast/internal/store/seal"
 	"holdfast/internal/store/sqlitestore"
@@ -104,7 +101,7 @@ func (b *bench) options(stdin *strings.Reader, stdout, stderr *bytes.Buffer) com
 	return command.Options{
 		Build:     command.Build{Version: "1.2.3"},
 		Program:   b.program,
-		Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{}},
+		Providers: all.Providers(),
 		Stdin:     stdin, Stdout: stdout, Stderr: stderr,
 		LookupEnv: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		Environ:   b.environ,

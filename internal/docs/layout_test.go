@@ -152,9 +152,10 @@ func TestDirection(t *testing.T) {
 					"what decides and what reads bytes speaks to nobody",
 				},
 				{within(p.ImportPath, "provider") && slices.Contains([]string{"os", "os/exec", "database/sql"}, imported), "providers parse and render; they have no input or output"},
-				{ours && within(imported, vendors...) && !within(p.ImportPath, append(simulated, vendors...)...), "only the wiring knows which providers there are"},
+				{ours && within(imported, vendors...) && !within(p.ImportPath, append(simulated, append(vendors, "provider/all")...)...), "only the list of them knows which providers there are"},
+				{ours && within(imported, "provider/all") && !within(p.ImportPath, simulated...), "programs take the list of providers and hand it on"},
 				{
-					within(p.ImportPath, "provider") && within(imported, vendors...) && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
+					within(p.ImportPath, "provider") && !within(p.ImportPath, "provider/all") && within(imported, vendors...) && !strings.HasPrefix(p.ImportPath+"/", imported+"/"),
 					"one provider's package does not know another's",
 				},
 				{within(p.ImportPath, spoken...) && within(imported, vendors...), "what providers speak alike knows none of them"},

@@ -17,12 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"holdfast/internal/command"
-	"holdfast/internal/core/account"
 	"holdfast/internal/core/catalog"
-	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 )
 
 func readme(t *testing.T) string {
@@ -136,7 +132,7 @@ func TestReadmeCommands(t *testing.T) {
 			seen++
 			var stdout, stderr bytes.Buffer
 			code := command.Run(t.Context(), append(words, "--help"), command.Options{
-				Providers: map[account.Provider]provider.Provider{account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{}},
+				Providers: all.Providers(),
 				Stdin:     strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 				LookupEnv: func(string) (string, bool) { return "", false }, Environ: func() []string { return nil }, Now: time.Now, Random: rand.Reader,
 			})

@@ -17,10 +17,7 @@ import (
 	"holdfast/internal/core/catalog"
 	"holdfast/internal/core/clientkey"
 	"holdfast/internal/core/credential"
-	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 	"holdfast/internal/request/gateway"
 	"holdfast/internal/store"
 	"holdfast/internal/store/memstore"
@@ -82,10 +79,8 @@ func (b *bench) process(s *store.Store, edit func(*gateway.Options)) (*gateway.G
 	limits := forward.DefaultLimits
 	o := gateway.Options{
 		Store: s, Box: b.box, Now: b.clock.now, Limits: limits,
-		Providers: map[account.Provider]provider.Provider{
-			account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
-		},
-		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Providers: all.Providers(),
+		Log:       slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if edit != nil {
 		edit(&o)

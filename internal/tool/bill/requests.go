@@ -12,19 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"holdfast/internal/core/account"
 	"holdfast/internal/core/metric"
 	"holdfast/internal/logging"
-	"holdfast/internal/provider"
-	"holdfast/internal/provider/anthropic"
-	"holdfast/internal/provider/openai"
-	"holdfast/internal/provider/xai"
+	"holdfast/internal/provider/all"
 	"holdfast/internal/request/gateway"
 )
 
-var providers = map[account.Provider]provider.Provider{
-	account.Anthropic: anthropic.Provider{}, account.OpenAI: openai.Provider{}, account.XAI: xai.Provider{},
-}
+var providers = all.Providers()
 
 // kind is a sort of request.
 type kind struct {
