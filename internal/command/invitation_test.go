@@ -13,7 +13,7 @@ import (
 
 // What --try prints for clients' files is what the README says.
 func TestInvitationIsTheReadmes(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,13 +21,21 @@ import (
 	"holdfast/internal/provider/all"
 )
 
+// readme is what a user reads: the README and the documents that it leads to.
 func readme(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	var all strings.Builder
+	for _, name := range []string{
+		"README.md", "internal/docs/agents.md", "internal/docs/accounts.md", "internal/docs/deciding.md", "internal/docs/commands.md",
+		"infra/README.md", "functions/README.md", "events/README.md",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
 	}
-	return string(text)
+	return all.String()
 }
 
 // TestReadmeSettings holds the README's table against the registry.
