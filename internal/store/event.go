@@ -68,41 +68,21 @@ func (s *Store) WriteEvents(ctx context.Context, now time.Time) error {
 }
 
 func (s *Store) addEvents(ctx context.Context, key Key, events []event.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	records, err := s.backend.Get(ctx, []Key{key})
-	if err != nil {
-		return fmt.Errorf("read events: %w", err)
-	}
-	var stored Record
-	if len(records) > 0 {
-		stored = records[0]
-	}
 	at, err := time.Parse(time.DateOnly, key.ID)
 	if err != nil {
 		return err
 	}
-	for range foldAttempts {
+	_, err = s.reread(ctx, "events", Record{Key: key, DeleteAfter: at.Add(day + EventsFor)}, func(stored Record) ([]byte, error) {
 		d, err := eventsIn(stored)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, e := range events {
 			d.add(e)
 		}
-		body, err := json.Marshal(d)
-		if err != nil {
-			return err
-		}
-		stored, err = s.backend.Put(ctx, Record{Key: key, Body: body, DeleteAfter: at.Add(day + EventsFor)}, Condition{Revision: stored.Revision})
-		if !errors.Is(err, ErrConflict) {
-			if err != nil {
-				return fmt.Errorf("write events: %w", err)
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("write events: %w", ErrConflict)
+		return json.Marshal(d)
+	})
+	return err
 }
 
 // Events are those from since to now, the oldest first, and how many there was no room for.

@@ -50,7 +50,7 @@ func (s *Store) forgetAll(ctx context.Context, id account.ID, keys ...Key) error
 func (s *Store) forget(ctx context.Context, key Key) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	for range foldAttempts {
+	for range rewriteAttempts {
 		records, err := s.backend.Get(ctx, []Key{key})
 		if err != nil || len(records) == 0 {
 			return err

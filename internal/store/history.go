@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -46,42 +45,14 @@ func (s *Store) AddHistory(ctx context.Context, id account.ID, p Point) (bool, e
 		return false, nil
 	}
 	p.At = p.At.UTC().Truncate(time.Second)
-	key := historyKey(id, p.At)
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	records, err := s.backend.Get(ctx, []Key{key})
-	if err != nil {
-		return false, fmt.Errorf("read history: %w", err)
-	}
-	var stored Record
-	if len(records) > 0 {
-		stored = records[0]
-	}
-	for range foldAttempts {
+	written, err := s.reread(ctx, "history", Record{Key: historyKey(id, p.At), DeleteAfter: p.At.Truncate(day).Add(day + HistoryFor)}, func(stored Record) ([]byte, error) {
 		var d pointsOfDay
-		if stored.Revision > 0 {
-			if json.Unmarshal(stored.Body, &d) != nil {
-				d = pointsOfDay{} // a day that cannot be read is begun anew
-			}
+		if stored.Revision > 0 && json.Unmarshal(stored.Body, &d) != nil {
+			d = pointsOfDay{} // a day that cannot be read is begun anew
 		}
-		if !d.add(p) {
-			return false, nil
-		}
-		body, err := json.Marshal(d)
-		if err != nil {
-			return false, err
-		}
-		stored, err = s.backend.Put(ctx, Record{
-			Key: key, Body: body, DeleteAfter: p.At.Truncate(day).Add(day + HistoryFor),
-		}, Condition{Revision: stored.Revision})
-		if !errors.Is(err, ErrConflict) {
-			if err != nil {
-				return false, fmt.Errorf("write history: %w", err)
-			}
-			return true, nil
-		}
-	}
-	return false, fmt.Errorf("write history: %w", ErrConflict)
+		return marshal(&d, d.add(p))
+	})
+	return written.Revision > 0, err
 }
 
 // History reads an account's points from since to now, the oldest first, in one round trip.

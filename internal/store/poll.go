@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -60,26 +58,20 @@ func (s *Store) Poll(ctx context.Context) (PollRecord, error) {
 // another process wrote in between, change is applied again to what that wrote. base is the
 // record as last read. change MUST NOT alter its argument in place.
 func (s *Store) ChangePoll(ctx context.Context, base PollRecord, change func(Poll) Poll) (PollRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	for range foldAttempts {
-		next := change(base.Poll)
-		body, err := json.Marshal(next)
-		if err != nil {
-			return base, err
+	var next Poll
+	written, err := s.rewrite(ctx, "the poll", Record{Key: Key{KindPoll, pollID}, Revision: base.Revision}, func(stored Record, again bool) (body []byte, err error) {
+		if again {
+			if base, err = pollOf(stored); err != nil {
+				return nil, err
+			}
 		}
-		stored, err := s.backend.Put(ctx, Record{Key: Key{KindPoll, pollID}, Body: body}, Condition{Revision: base.Revision})
-		if err == nil {
-			return PollRecord{next, stored.Revision}, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return base, fmt.Errorf("write the poll: %w", err)
-		}
-		if base, err = pollOf(stored); err != nil {
-			return base, err
-		}
+		next = change(base.Poll)
+		return json.Marshal(next)
+	})
+	if err != nil {
+		return base, err
 	}
-	return base, fmt.Errorf("write the poll: %w", ErrConflict)
+	return PollRecord{next, written.Revision}, nil
 }
 
 func pollOf(r Record) (PollRecord, error) {

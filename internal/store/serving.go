@@ -31,70 +31,41 @@ func pastKey(p account.Provider) Key    { return Key{KindServing, string(p) + "/
 // Where change adds a switch to a record that is full, the record's own go to the past
 // first: whoever stops between the two has lost none, and doubled none.
 func (s *Store) ChangeServing(ctx context.Context, p account.Provider, base ServingRecord, change func(serving.Record) (serving.Record, bool)) (ServingRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	for range foldAttempts {
-		next, worth := change(base.Record)
-		if !worth {
-			return base, nil
-		}
-		if base.Full() && next.Count() > base.Count() {
-			if err := s.joinPast(ctx, p, base.Switches); err != nil {
-				return base, err
+	var next serving.Record
+	written, err := s.rewrite(ctx, "who serves at "+string(p), Record{Key: servingKey(p), Revision: base.Revision}, func(stored Record, again bool) (body []byte, err error) {
+		if again {
+			base = ServingRecord{}
+			if stored.Revision > 0 {
+				if base, err = s.decoded.serving(stored); err != nil {
+					return nil, err
+				}
 			}
 		}
-		body, err := json.Marshal(next)
-		if err != nil {
-			return base, err
+		var worth bool
+		if next, worth = change(base.Record); worth && base.Full() && next.Count() > base.Count() {
+			if err := s.joinPast(ctx, p, base.Switches); err != nil {
+				return nil, err
+			}
 		}
-		stored, err := s.backend.Put(ctx, Record{Key: servingKey(p), Body: body}, Condition{Revision: base.Revision})
-		if err == nil {
-			return ServingRecord{Record: next, Revision: stored.Revision}, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return base, fmt.Errorf("write who serves: %w", err)
-		}
-		if stored.Revision == 0 {
-			base = ServingRecord{}
-		} else if base, err = s.decoded.serving(stored); err != nil {
-			return base, err
-		}
+		return marshal(next, worth)
+	})
+	if err != nil || written.Revision == 0 {
+		return base, err
 	}
-	return base, fmt.Errorf("write who serves at %s: %w", p, ErrConflict)
+	return ServingRecord{Record: next, Revision: written.Revision}, nil
 }
 
 // joinPast adds a record's switches to the provider's past. Doing so twice changes nothing.
 func (s *Store) joinPast(ctx context.Context, p account.Provider, switches []serving.Switch) error {
-	key := pastKey(p)
-	found, err := s.backend.Get(ctx, []Key{key})
-	if err != nil {
-		return fmt.Errorf("read past switches: %w", err)
-	}
-	var base Record
-	if len(found) > 0 {
-		base = found[0]
-	}
-	for range foldAttempts {
-		past, err := pastOf(base)
+	_, err := s.reread(ctx, "past switches of "+string(p), Record{Key: pastKey(p)}, func(stored Record) ([]byte, error) {
+		past, err := pastOf(stored)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(past.Switches) > 0 && past.Switches[0].N >= switches[0].N {
-			return nil // another process was faster
-		}
-		body, err := json.Marshal(past.Join(switches))
-		if err != nil {
-			return err
-		}
-		base, err = s.backend.Put(ctx, Record{Key: key, Body: body}, Condition{Revision: base.Revision})
-		if !errors.Is(err, ErrConflict) {
-			if err != nil {
-				return fmt.Errorf("write past switches: %w", err)
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("write past switches of %s: %w", p, ErrConflict)
+		faster := len(past.Switches) > 0 && past.Switches[0].N >= switches[0].N // another process was
+		return marshal(past.Join(switches), !faster)
+	})
+	return err
 }
 
 func pastOf(r Record) (serving.Past, error) {

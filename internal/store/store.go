@@ -27,7 +27,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"holdfast/internal/core/account"
@@ -189,9 +188,6 @@ func (s *Store) into(v *View, r Record) error {
 	return err
 }
 
-// foldAttempts bounds how often a fold is tried against other writers.
-const foldAttempts = 20
-
 // Fold applies change to an account's state and writes the result if change says that it
 // is worth it. base is the state as last read; when another process wrote in between,
 // change is applied to what it wrote. It returns the state as stored. A state that was
@@ -199,44 +195,32 @@ const foldAttempts = 20
 // forgotten since it was read stays so: a request that outlives its account would leave
 // one of an account that there is no more. What is returned then is stored nowhere.
 func (s *Store) Fold(ctx context.Context, id account.ID, base StateRecord, change func(account.State) (account.State, bool)) (StateRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	key := Key{KindState, string(id)}
-	for attempt := range foldAttempts {
-		next, worth := change(base.State)
-		if !worth {
-			return base, nil
-		}
-		body, err := json.Marshal(next)
-		if err != nil {
-			return base, err
-		}
-		stored, err := s.backend.Put(ctx, Record{Key: key, Body: body}, Condition{Revision: base.Revision})
-		if err == nil {
-			s.events.Add(event.Changes(id, base.State, next)...)
-			return StateRecord{State: next, Placed: max(stored.Count, base.Placed), Revision: stored.Revision}, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return base, fmt.Errorf("write state: %w", err)
-		}
-		known := base.Revision > 0
-		if base, err = s.decoded.state(stored); err != nil {
-			return base, err
-		}
-		if known && base.Revision == 0 {
-			return StateRecord{State: next}, nil
-		}
-		if attempt > 2 { // others write the same account: spread out
-			pause := time.NewTimer(time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(attempt, 6))))
-			select {
-			case <-pause.C:
-			case <-ctx.Done():
-				pause.Stop()
-				return base, fmt.Errorf("write state: %w: %w", ErrUnavailable, ctx.Err())
+	var next account.State
+	var forgotten bool
+	written, err := s.rewrite(ctx, "state of "+string(id), Record{Key: Key{KindState, string(id)}, Revision: base.Revision}, func(stored Record, again bool) (body []byte, err error) {
+		if again {
+			known := base.Revision > 0
+			if base, err = s.decoded.state(stored); err != nil {
+				return nil, err
+			}
+			if forgotten = known && base.Revision == 0; forgotten {
+				return nil, nil
 			}
 		}
+		var worth bool
+		next, worth = change(base.State)
+		return marshal(next, worth)
+	})
+	switch {
+	case err != nil:
+		return base, err
+	case forgotten:
+		return StateRecord{State: next}, nil
+	case written.Revision == 0:
+		return base, nil
 	}
-	return base, fmt.Errorf("write state of %s: %w", id, ErrConflict)
+	s.events.Add(event.Changes(id, base.State, next)...)
+	return StateRecord{State: next, Placed: max(written.Count, base.Placed), Revision: written.Revision}, nil
 }
 
 // Place counts a conversation placed on an account and returns the new count. With limit
@@ -263,29 +247,22 @@ func (s *Store) ChangeCatalog(ctx context.Context, change func(catalog.Catalog) 
 		return CatalogRecord{}, err
 	}
 	base := v.Catalog
-	for range foldAttempts {
-		next, err := change(*base.Catalog)
-		if err != nil {
-			return base, err
+	var next catalog.Catalog
+	written, err := s.rewrite(ctx, "the catalog", Record{Key: Key{KindCatalog, catalogID}, Revision: base.Revision}, func(stored Record, again bool) (body []byte, err error) {
+		if again {
+			if base, err = s.decoded.catalog(stored); err != nil {
+				return nil, err
+			}
 		}
-		body, err := json.Marshal(next)
-		if err != nil {
-			return base, err
+		if next, err = change(*base.Catalog); err != nil {
+			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, s.within)
-		stored, err := s.backend.Put(ctx, Record{Key: Key{KindCatalog, catalogID}, Body: body}, Condition{Revision: base.Revision})
-		cancel()
-		if err == nil {
-			return CatalogRecord{&next, stored.Revision}, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return base, fmt.Errorf("write the catalog: %w", err)
-		}
-		if base, err = s.decoded.catalog(stored); err != nil {
-			return base, err
-		}
+		return json.Marshal(next)
+	})
+	if err != nil {
+		return base, err
 	}
-	return base, fmt.Errorf("write the catalog: %w", ErrConflict)
+	return CatalogRecord{&next, written.Revision}, nil
 }
 
 // Credential reads an account's sealed credential; the zero SealedRecord if it has none.

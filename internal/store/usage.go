@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -47,28 +46,15 @@ func (s *Store) AddUsage(ctx context.Context, process string, b usage.Batch) err
 
 // takeUsage counts a batch into a record, of which stored is what was read.
 func (s *Store) takeUsage(ctx context.Context, stored Record, until time.Time, process string, b usage.Batch) error {
-	key := stored.Key
-	for range foldAttempts {
+	stored.DeleteAfter = until
+	_, err := s.rewrite(ctx, "usage", stored, func(stored Record, _ bool) ([]byte, error) {
 		r, err := usageOf(stored)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !r.Take(process, b) {
-			return nil
-		}
-		body, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		stored, err = s.backend.Put(ctx, Record{Key: key, Body: body, DeleteAfter: until}, Condition{Revision: stored.Revision})
-		if !errors.Is(err, ErrConflict) {
-			if err != nil {
-				return fmt.Errorf("write usage: %w", err)
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("write usage: %w", ErrConflict)
+		return marshal(&r, r.Take(process, b))
+	})
+	return err
 }
 
 // Usage reads what was used from since to now: by the hour as long as hours are kept, and by
