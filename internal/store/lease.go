@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,15 +35,12 @@ func RenewalLease(id account.ID) string { return "renew/" + string(id) }
 // not know. What must not happen twice has to be written down, conditionally, besides.
 func (s *Store) TakeLease(ctx context.Context, what, holder string, now, until time.Time) (Lease, bool, error) {
 	l := Lease{For: what, Holder: holder, ExpiresAt: until}
-	stored, err := s.putLease(ctx, l, Condition{Revision: 0, ExpiredBy: now})
-	if errors.Is(err, ErrConflict) && stored.ExpiresAt.After(until.Add(account.Ahead)) {
+	stored, ours, err := s.putLease(ctx, l, Condition{Revision: 0, ExpiredBy: now})
+	if err == nil && !ours && stored.ExpiresAt.After(until.Add(account.Ahead)) {
 		// Leases of one thing are of one length, so its holder's clock was wrong.
-		stored, err = s.putLease(ctx, l, Condition{Revision: stored.Generation})
+		stored, ours, err = s.putLease(ctx, l, Condition{Revision: stored.Generation})
 	}
-	if errors.Is(err, ErrConflict) {
-		return stored, stored.Holder == holder && now.Before(stored.ExpiresAt), nil
-	}
-	return stored, err == nil, err
+	return stored, err == nil && (ours || stored.Holder == holder && now.Before(stored.ExpiresAt)), err
 }
 
 // ReleaseLease ends a lease at now, if it still is the one that was taken: another's, and
@@ -52,27 +48,23 @@ func (s *Store) TakeLease(ctx context.Context, what, holder string, now, until t
 func (s *Store) ReleaseLease(ctx context.Context, l Lease, now time.Time) error {
 	cond := Condition{Revision: l.Generation}
 	l.ExpiresAt = now
-	if _, err := s.putLease(ctx, l, cond); err != nil && !errors.Is(err, ErrConflict) {
-		return err
-	}
-	return nil
+	_, _, err := s.putLease(ctx, l, cond)
+	return err
 }
 
-func (s *Store) putLease(ctx context.Context, l Lease, cond Condition) (Lease, error) {
+func (s *Store) putLease(ctx context.Context, l Lease, cond Condition) (Lease, bool, error) {
 	body, err := json.Marshal(l)
 	if err != nil {
-		return Lease{}, err
+		return Lease{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
 	// It is never tidied up: its revision, which is the generation, would begin anew.
-	stored, err := s.backend.Put(ctx, Record{Key: Key{KindLease, l.For}, Body: body, ExpiresAt: l.ExpiresAt}, cond)
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return Lease{}, fmt.Errorf("write lease: %w", err)
+	stored, ours, err := s.put(ctx, "lease", Record{Key: Key{KindLease, l.For}, Body: body, ExpiresAt: l.ExpiresAt}, cond)
+	if err != nil {
+		return Lease{}, false, err
 	}
 	held := Lease{For: l.For, Generation: stored.Revision, ExpiresAt: stored.ExpiresAt}
-	if derr := json.Unmarshal(stored.Body, &held); derr != nil && stored.Revision > 0 {
-		return Lease{}, fmt.Errorf("decode %s of %s: %w", KindLease, l.For, derr)
+	if err := json.Unmarshal(stored.Body, &held); err != nil && stored.Revision > 0 {
+		return Lease{}, false, fmt.Errorf("decode %s of %s: %w", KindLease, l.For, err)
 	}
-	return held, err
+	return held, ours, nil
 }

@@ -32,17 +32,12 @@ func (s *Store) putOwner(ctx context.Context, key string, r object.Record, cond 
 	if err != nil {
 		return object.Record{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	stored, err := s.backend.Put(ctx, Record{Key: Key{KindOwner, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt}, cond)
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return object.Record{}, false, fmt.Errorf("write an owner: %w", err)
+	stored, ours, err := s.put(ctx, "an owner", Record{Key: Key{KindOwner, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt}, cond)
+	if err != nil || stored.Revision == 0 {
+		return object.Record{}, false, err
 	}
-	if stored.Revision == 0 {
-		return object.Record{}, false, nil
-	}
-	winner, derr := s.decoded.owner(stored)
-	return winner, err == nil, derr
+	winner, err := s.decoded.owner(stored)
+	return winner, ours, err
 }
 
 // ForgetOwner removes the record of an object that is gone, if it is still the one given.

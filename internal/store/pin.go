@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -40,19 +39,14 @@ func (s *Store) putPin(ctx context.Context, key string, r pin.Record, cond Condi
 	if err != nil {
 		return pin.Record{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	stored, err := s.backend.Put(ctx, Record{
+	stored, ours, err := s.put(ctx, "pin", Record{
 		Key: Key{KindPin, key}, Body: body, ExpiresAt: r.ExpiresAt, DeleteAfter: r.ExpiresAt.Add(pinHistory),
 	}, cond)
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return pin.Record{}, false, fmt.Errorf("write pin: %w", err)
+	if err != nil || stored.Revision == 0 {
+		return pin.Record{}, false, err
 	}
-	if stored.Revision == 0 {
-		return pin.Record{}, false, nil
-	}
-	winner, derr := s.decoded.pin(stored)
-	return winner, err == nil, derr
+	winner, err := s.decoded.pin(stored)
+	return winner, ours, err
 }
 
 // EachPin calls each with every stored pin, ended ones too, in no order, and returns how many

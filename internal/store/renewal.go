@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -80,14 +79,12 @@ func (s *Store) PutRenewal(ctx context.Context, id account.ID, next Renewal) (Re
 	if err != nil {
 		return Renewal{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	stored, err := s.backend.Put(ctx, Record{Key: Key{KindRenewal, string(id)}, Body: body}, Condition{Revision: next.Revision})
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return Renewal{}, false, fmt.Errorf("write renewal: %w", err)
+	stored, ours, err := s.put(ctx, "renewal", Record{Key: Key{KindRenewal, string(id)}, Body: body}, Condition{Revision: next.Revision})
+	if err != nil {
+		return Renewal{}, false, err
 	}
-	kept, derr := renewal(stored)
-	return kept, err == nil, derr
+	kept, err := renewal(stored)
+	return kept, ours, err
 }
 
 func renewal(r Record) (Renewal, error) {

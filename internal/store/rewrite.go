@@ -57,6 +57,18 @@ func spread(ctx context.Context, attempt int) error {
 	}
 }
 
+// put writes a record if a condition holds. Where it does not, it returns the one that is
+// stored, and false. what names the record in errors.
+func (s *Store) put(ctx context.Context, what string, r Record, cond Condition) (stored Record, ours bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	stored, err = s.backend.Put(ctx, r, cond)
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return Record{}, false, fmt.Errorf("write %s: %w", what, err)
+	}
+	return stored, err == nil, nil
+}
+
 // reread reads a record and rewrites it.
 func (s *Store) reread(ctx context.Context, what string, r Record, next func(stored Record) ([]byte, error)) (Record, error) {
 	found, err := s.one(ctx, what, r.Key)

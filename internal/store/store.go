@@ -274,11 +274,6 @@ func (s *Store) Credential(ctx context.Context, id account.ID) (SealedRecord, er
 // PutCredential writes a sealed credential if the stored revision is the one given (0:
 // none yet). It returns the stored record and whether it was ours.
 func (s *Store) PutCredential(ctx context.Context, id account.ID, sealed []byte, revision int64) (SealedRecord, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	stored, err := s.backend.Put(ctx, Record{Key: Key{KindCredential, string(id)}, Body: sealed}, Condition{Revision: revision})
-	if err != nil && !errors.Is(err, ErrConflict) {
-		return SealedRecord{}, false, fmt.Errorf("write credential: %w", err)
-	}
-	return SealedRecord{stored.Body, stored.Revision}, err == nil, nil
+	stored, ours, err := s.put(ctx, "credential", Record{Key: Key{KindCredential, string(id)}, Body: sealed}, Condition{Revision: revision})
+	return SealedRecord{stored.Body, stored.Revision}, ours, err
 }
