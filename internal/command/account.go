@@ -205,7 +205,7 @@ func (c *cli) writeAccount(s shown) error {
 
 func (c *cli) accountRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove an account, its credential and what was learnt of it",
+		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove an account, its credential and what was learnt of it",
 		Long: "Remove an account, its credential and what was learnt of it. Its conversations move to other accounts with\n" +
 			"their next request, except those that only it can continue (all of Codex, and any that carry encrypted\n" +
 			"reasoning or name what is stored there): these end. `account drain` lets them go on. A client key that may use\n" +
@@ -328,12 +328,30 @@ func unread(before, after account.State) []string {
 func (c *cli) accountOrder() *cobra.Command {
 	return &cobra.Command{
 		Use: "order PROVIDER NAME…", Short: "Put accounts first, in this order; the others follow as they are",
-		Args: exactly("PROVIDER NAME…"),
+		Long: "Put accounts first, in this order; the others follow as they are. Without names, print the order.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return exactly("PROVIDER NAME…")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			p, err := c.providerOf(args[0])
 			if err != nil {
 				return err
+			}
+			if len(args) == 1 {
+				return c.with(ctx, func(d *data) error {
+					all, err := d.catalog(ctx)
+					if err != nil {
+						return err
+					}
+					for _, a := range all.Of(p) {
+						fmt.Fprintln(c.Stdout, a.Name)
+					}
+					return nil
+				})
 			}
 			return c.with(ctx, func(d *data) error {
 				var next store.CatalogRecord

@@ -382,7 +382,7 @@ func TestAccountDrainOrderOverage(t *testing.T) {
 	}
 	b.refuses(1, `no account "nobody"`, "account", "order", "anthropic", "nobody")
 	b.refuses(2, "named twice", "account", "order", "anthropic", "a", "a")
-	b.refuses(2, "needs NAME", "account", "order", "anthropic")
+	b.refuses(2, "needs PROVIDER", "account", "order")
 	b.refuses(1, `account "a" belongs to anthropic, not to xai`, "account", "order", "xai", "a")
 	b.refuses(2, "say allow or deny", "account", "overage", "b", "perhaps")
 	b.refuses(1, `no account "nobody"`, "account", "drain", "nobody")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/core/event"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
@@ -35,7 +36,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 	follow := cmd.Flags().Bool("follow", false, "go on and print what happens, until interrupted")
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		back, ok := longDuration(*since)
+		back, ok := catalog.Duration(*since)
 		if !ok || back > store.EventsFor {
 			return usageError(fmt.Sprintf("--since takes a time of 30 days at most, such as 2h or 7d, not %q", *since))
 		}

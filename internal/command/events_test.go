@@ -64,3 +64,34 @@ func TestEvents(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// What people type: a day in a duration, percent, decimal sizes, one setting, a short name.
+func TestAsPeopleTypeIt(t *testing.T) {
+	b := newBench(t)
+	b.env["OTHER"] = apiKey + "-2"
+	b.must("account", "add", "marlow", "--provider", "anthropic", "--key-env", "KEY")
+	b.must("account", "add", "juniper", "--provider", "anthropic", "--key-env", "OTHER")
+	for _, c := range []struct{ name, typed, want string }{
+		{"pin_ttl", "2d", "48h"}, {"bound_pin_ttl", "1d12h", "36h"}, {"reserve", "20%", "0.2"}, {"reserve", "7.5 %", "0.075"}, {"max_body", "10MB", "10MB"}, {"max_body", "1024kB", "1000KiB"},
+	} {
+		b.must("settings", "set", c.name, c.typed)
+		if got := strings.TrimSpace(b.must("settings", "get", c.name).stdout); got != c.want {
+			t.Errorf("%s %s: got %q, want %q", c.name, c.typed, got, c.want)
+		}
+	}
+	for _, wrong := range [][]string{{"reserve", "120%"}, {"reserve", "%"}, {"pin_ttl", "d"}, {"pin_ttl", "-1d"}, {"pin_ttl", "99999d"}, {"max_body", "2GB"}} {
+		b.refuses(2, "must be", append([]string{"settings", "set"}, wrong...)...)
+	}
+	b.refuses(2, "no such setting", "settings", "get", "nothing")
+	b.must("policy", "anthropic", "order", "--threshold", "75%")
+	if got := b.must("policy", "anthropic").stdout; !strings.Contains(got, "0.75") {
+		t.Errorf("got %q", got)
+	}
+	if got := b.must("account", "order", "anthropic").stdout; got != "marlow\njuniper\n" {
+		t.Errorf("the order: got %q", got)
+	}
+	b.must("account", "rm", "juniper")
+	if got := b.must("account", "order", "anthropic").stdout; got != "marlow\n" {
+		t.Errorf("the order: got %q", got)
+	}
+}

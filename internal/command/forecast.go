@@ -3,13 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/core/account"
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -67,7 +66,7 @@ func laterTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		d, ok := longDuration(text)
+		d, ok := catalog.Duration(text)
 		if !ok {
 			return time.Time{}, usageError(fmt.Sprintf("--at takes a time such as 2027-03-04T18:00:00Z, or one from now such as 12h or 3d, not %q", text))
 		}
@@ -77,25 +76,4 @@ func laterTime(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, usageError("--at takes a time to come; what was is in `holdfast status`")
 	}
 	return at, nil
-}
-
-// longDuration reads a duration as Go writes it, with days before it: 3d, 1d12h, 90m.
-func longDuration(text string) (time.Duration, bool) {
-	days, rest, found := strings.Cut(text, "d")
-	if !found {
-		days, rest = "0", text
-	}
-	n, err := strconv.Atoi(days)
-	if err != nil || n < 0 || n > 366 {
-		return 0, false
-	}
-	var d time.Duration
-	if rest != "" {
-		if d, err = time.ParseDuration(rest); err != nil || d < 0 {
-			return 0, false
-		}
-	} else if !found {
-		return 0, false
-	}
-	return time.Duration(n)*24*time.Hour + d, true
 }

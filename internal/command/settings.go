@@ -23,7 +23,21 @@ func (c *cli) settingsCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: "List the settings", Args: exactly("")}
 	listJSON := jsonFlag(list)
 	list.RunE = func(cmd *cobra.Command, _ []string) error { return c.listSettings(cmd, *listJSON) }
-	cmd.AddCommand(list, &cobra.Command{
+	get := &cobra.Command{Use: "get KEY", Short: "Print the value in force of one setting", Args: exactly("KEY")}
+	get.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := (catalog.Catalog{}).Reset(args[0]); err != nil {
+			return err // no such setting
+		}
+		return c.with(cmd.Context(), func(d *data) error {
+			all, err := d.catalog(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.Stdout, valueOf(all, args[0]))
+			return err
+		})
+	}
+	cmd.AddCommand(list, get, &cobra.Command{
 		Use: "set KEY VALUE", Short: "Change a setting; running servers follow within two seconds", Args: exactly("KEY VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := (catalog.Catalog{}).Set(args[0], args[1]); err != nil {
@@ -140,7 +154,7 @@ func (c *cli) policyCommand() *cobra.Command {
 		at := 0.0 // the default
 		if cmd.Flags().Changed("threshold") {
 			var ok bool
-			if at, ok = catalog.Decimal(threshold); !ok || at == 0 {
+			if at, ok = catalog.Share(threshold); !ok || at == 0 {
 				at = math.NaN() // refused with the range
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/internal/core/catalog"
 	"holdfast/internal/status"
 	"holdfast/internal/store"
 )
@@ -33,7 +34,7 @@ func (c *cli) usageCommand() *cobra.Command {
 		if !slices.Contains(status.Bys, status.By(*by)) {
 			return usageError(fmt.Sprintf("--by takes one of %s, not %q", strings.Join(all, ", "), *by))
 		}
-		back, ok := longDuration(*since)
+		back, ok := catalog.Duration(*since)
 		if !ok || back > store.UsageDays {
 			return usageError(fmt.Sprintf("--since takes a time of 90 days at most, such as 12h or 30d, not %q", *since))
 		}

@@ -28,10 +28,10 @@ const (
 func lasting(name, fallback, about string, field func(*Settings) *time.Duration) Setting {
 	return Setting{
 		Name: name, Default: fallback, About: about,
-		Range: "a duration from 1s to 87600h, such as 90s, 15m or 720h",
+		Range: "a duration from 1s to 87600h, such as 90s, 15m, 12h or 30d",
 		parse: func(s *Settings, text string) bool {
-			d, err := time.ParseDuration(text)
-			if err != nil || d < shortest || d > LongestDuration {
+			d, ok := Duration(text)
+			if !ok || d < shortest || d > LongestDuration {
 				return false
 			}
 			*field(s) = d
@@ -74,9 +74,28 @@ func durationText(d time.Duration) string {
 	return text
 }
 
+// Duration reads a duration from 0 up as Go writes it, with days before it: 3d, 1d12h, 90m.
+func Duration(text string) (time.Duration, bool) {
+	days, rest, found := strings.Cut(text, "d")
+	if !found {
+		days, rest = "0", text
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil || rest == "" && !found {
+		return 0, false
+	}
+	var d time.Duration
+	if rest != "" {
+		if d, err = time.ParseDuration(rest); err != nil || d < 0 {
+			return 0, false
+		}
+	}
+	return time.Duration(n)*24*time.Hour + d, d <= LongestDuration
+}
+
 // share is a fraction from 0 to 1; weight a factor from 0 up.
 func share(name, fallback, about string, field func(*Settings) *float64) Setting {
-	return number(name, fallback, about, "a fraction from 0 to 1, such as 0.15", 1, field)
+	return number(name, fallback, about, "a fraction from 0 to 1, such as 0.15 or 15%", 1, field)
 }
 
 func weight(name, fallback, about string, field func(*Settings) *float64) Setting {
@@ -88,6 +107,9 @@ func number(name, fallback, about, allowed string, most float64, field func(*Set
 		Name: name, Default: fallback, About: about, Range: allowed,
 		parse: func(s *Settings, text string) bool {
 			v, ok := Decimal(text)
+			if most <= 1 {
+				v, ok = Share(text)
+			}
 			if !ok || v > most {
 				return false
 			}
@@ -105,6 +127,16 @@ func Decimal(text string) (float64, bool) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil
+}
+
+// Share reads a fraction as people write it, in percent too.
+func Share(text string) (float64, bool) {
+	digits, percent := strings.CutSuffix(text, "%")
+	v, ok := Decimal(strings.TrimSpace(digits))
+	if percent {
+		v /= 100
+	}
+	return v, ok
 }
 
 var decimal = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)$`)
@@ -128,12 +160,12 @@ func count(name, fallback, about string, field func(*Settings) *int64) Setting {
 var units = []struct {
 	suffix string
 	bytes  int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}}
 
 func size(name, fallback, about string, field func(*Settings) *int64) Setting {
 	return Setting{
 		Name: name, Default: fallback, About: about,
-		Range: "a size from 1KiB to 1GiB, such as 32MiB or 33554432 (bytes)",
+		Range: "a size from 1KiB to 1GiB, such as 32MiB, 10MB or 33554432 (bytes)",
 		parse: func(s *Settings, text string) bool {
 			factor := int64(1)
 			for _, u := range units {
